@@ -4,6 +4,7 @@ The public names, in the order of the book's chapters: `import minijax as jax`.
 """
 
 import gc as _gc
+from importlib import import_module as _import
 from typing import TYPE_CHECKING
 
 from .first_use import (
@@ -11,6 +12,7 @@ from .first_use import (
     keep_functions as _keep_functions,
     load as _load,
     postpone_imports,
+    spare_the_collector as _spare_the_collector,
 )
 
 _collects = _gc.isenabled()
@@ -115,10 +117,10 @@ from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
-from .lax import indexing as _indexing, operators as _more_operators  # of arrays
-from .jacobians import hessian, jacfwd, jacobian, jacrev
+_import("minijax.lax.operators")  # gives arrays operators in full
 
 if TYPE_CHECKING:
+    from .jacobians import hessian, jacfwd, jacobian, jacrev
     from .lax.dynamic_slices import ds
 
 # chapter 10
@@ -134,15 +136,16 @@ if TYPE_CHECKING:
 # chapter 11
 from . import dtypes
 from .lax.compile_time import ensure_compile_time_eval
-from .lax import dot_algorithms as _dot_algorithms  # values of the setting default_matmul_precision
-from .lax import products as _products  # the rules of `dot_general` in full
+_import("minijax.lax.dot_algorithms")  # values of the setting default_matmul_precision
+_import("minijax.lax.products")  # the rules of `dot_general` in full
 
 # chapter 12
-from . import dlpack, numpy
-from .numpy import _array_protocols as _array_protocols, _method_names as _method_names
+from . import numpy
+_import("minijax.numpy._array_protocols")
+_import("minijax.numpy._method_names")
 
 if TYPE_CHECKING:
-    from . import ops
+    from . import dlpack, ops
 
 # chapter 13
 from . import nn, random, scipy
@@ -185,13 +188,12 @@ if TYPE_CHECKING:
 globals().pop("vjp")  # now with residuals in sight, and `with_refs`: loaded on first use
 from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
-from . import monitoring
 from . import ref
 
 if TYPE_CHECKING:
     from .ref import Ref, empty_ref, free_ref, freeze, new_ref
     from .state.gradients import ad
-    from . import debug
+    from . import debug, monitoring
     from .debugging.callbacks import pure_callback
     from .debugging.environment import print_environment_info
 
@@ -222,14 +224,16 @@ from .compat.vmappables import vmap  # noqa: F811 (now also of registered contai
 _fast.trust_the_library()
 
 if _collects:
-    if not _gc.get_freeze_count():  # else the user keeps objects frozen
-        _gc.freeze()  # moves all objects to the oldest generation, without looking at them
-        _gc.unfreeze()
+    _spare_the_collector()
     _gc.enable()
 
 
 # Names, and the modules that have them. Both are loaded when the name is first used.
 _ON_FIRST_USE = {
+    "hessian": "jacobians",
+    "jacfwd": "jacobians",
+    "jacobian": "jacobians",
+    "jacrev": "jacobians",
     "make_array_from_callback": "parallel.global_arrays",
     "make_array_from_process_local_data": "parallel.global_arrays",
     "make_array_from_single_device_arrays": "parallel.global_arrays",
@@ -264,8 +268,10 @@ _ON_FIRST_USE = {
     "pure_callback": "debugging.callbacks",
     "print_environment_info": "debugging.environment",
 }
-_MODULES_ON_FIRST_USE = {"_src", "custom_rules", "debug", "experimental", "export", "extend", "ffi",
-                         "image", "interpreters", "ops", "parallel", "profiler", "state"}
+_MODULES_ON_FIRST_USE = {
+    "_src", "custom_rules", "debug", "dlpack", "experimental", "export", "extend", "ffi", "image",
+    "interpreters", "monitoring", "ops", "parallel", "profiler", "state",
+}
 
 _keep_functions(__name__, ["remat"])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import gc
 import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
@@ -83,19 +84,48 @@ class _Siblings:
 
 
 def postpone_imports(package: str) -> None:
-    """Import a package, and leave what its file imports to the first use.
+    """Import a package, and leave its file, and what the file imports, to the first use.
 
     That file must do no more than import names and compute constants.
     """
     parent = package.rpartition(".")[0]
     spec = PathFinder.find_spec(package, sys.modules[parent].__path__)
     assert spec is not None and spec.loader is not None, package
-    module = ModuleType(package)
-    names, running = vars(module), True
-    names.update(__spec__=spec, __loader__=spec.loader, __package__=spec.parent,
-                 __file__=spec.origin, __cached__=spec.cached)
+    module = _Unread(package)
+    vars(module).update(__spec__=spec, __loader__=spec.loader, __package__=spec.parent,
+                        __file__=spec.origin, __cached__=spec.cached)
     if spec.submodule_search_locations is not None:
-        names["__path__"] = spec.submodule_search_locations
+        vars(module)["__path__"] = spec.submodule_search_locations
+    sys.modules[package] = module
+
+
+class _Unread(ModuleType):
+    """A package whose file is run when one of its names is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        _read(self)
+        return getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, ModuleType):  # Python sets a module that it has imported
+            _read(self)
+            setattr(self, name, value)
+
+    def __dir__(self) -> list[str]:
+        _read(self)
+        return dir(self)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        _read(self)
+        return self.__doc__
+
+
+def _read(module: ModuleType) -> None:
+    """Run a package's file with an `__import__` that imports nothing."""
+    package, spec = module.__name__, module.__spec__
+    assert spec is not None
+    running = True
 
     def postpone(name, globals=None, locals=None, fromlist=(), level=0):
         if level == 0 or not running:
@@ -103,14 +133,14 @@ def postpone_imports(package: str) -> None:
         above = spec.parent.rsplit(".", level - 1)[0]
         return Postponed(f"{above}.{name}") if name else _Siblings(above)
 
-    names["__builtins__"] = vars(builtins) | {"__import__": postpone}
-    sys.modules[package] = module
-    exec(spec.loader.get_code(package), names)  # type: ignore[attr-defined]
+    # A dict of its own, since another thread may use the package.
+    names = {**vars(module), "__builtins__": vars(builtins) | {"__import__": postpone}}
+    exec(spec.loader.get_code(package), names)  # type: ignore[union-attr]
     running, names["__builtins__"] = False, vars(builtins)
     postponed = {name: x for name, x in names.items() if type(x) is Postponed}
     for name in postponed:
         del names[name]
-    _load_on_first_use(module, postponed)
+    _load_on_first_use(module, names, postponed)
 
 
 def show_module(module: ModuleType) -> None:
@@ -120,6 +150,20 @@ def show_module(module: ModuleType) -> None:
     module.__spec__, module.__path__ = ModuleSpec(name, None, is_package=True), []
     above, _, last = name.rpartition(".")
     vars(sys.modules[above])[last] = module
+
+
+def spare_the_collector() -> None:
+    """Let the garbage collector not look at what was imported, since it stays to the end.
+
+    If the program has made values of its own, these may become garbage. Then all that exists is
+    moved to the oldest generation.
+    """
+    if gc.get_freeze_count():  # the user keeps objects frozen
+        return
+    gc.freeze()
+    if not all(isinstance(x, ModuleType) or callable(x)
+               for name, x in vars(sys.modules["__main__"]).items() if not name.startswith("__")):
+        gc.unfreeze()
 
 
 class _PackageOfFunctions(ModuleType):
@@ -142,17 +186,24 @@ def keep_functions(package: str, names: Collection[str]) -> None:
     module.__class__ = _PackageOfFunctions
 
 
-def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> None:
-    names, package = vars(module), module.__name__
+def _modules_of(package: str, names: Collection[str]) -> dict[str, ModuleType]:
+    """The package's modules that are imported and whose names mean nothing else."""
+    prefix = f"{package}."
+    imported = {path.removeprefix(prefix): module for path, module in sys.modules.copy().items()
+                if path.startswith(prefix)}
+    return {name: module for name, module in imported.items() if name not in names}
+
+
+def _load_on_first_use(module: ModuleType, names: dict[str, Any],
+                       postponed: dict[str, Postponed]) -> None:
+    package = module.__name__
     modules = {f"{package}.{name}" for name, x in postponed.items() if x._name}
-    if not modules.isdisjoint(x._module for x in postponed.values()):
-        keep_functions(package, postponed)
     own = {*names} | {*postponed}
 
     def __getattr__(name: str) -> Any:
         if name not in postponed:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = names[name] = load(postponed[name])
+        value = vars(module)[name] = load(postponed[name])
         return value
 
     def __dir__() -> list[str]:
@@ -161,3 +212,7 @@ def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> N
 
     names["__getattr__"], names["__dir__"] = __getattr__, __dir__
     names.setdefault("__all__", sorted(name for name in own if not name.startswith("_")))
+    vars(module).update(_modules_of(package, own), **names)
+    ModuleType.__setattr__(module, "__class__", ModuleType)
+    if not modules.isdisjoint(x._module for x in postponed.values()):
+        keep_functions(package, postponed)

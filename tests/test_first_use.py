@@ -75,13 +75,37 @@ def test_functions_that_wait_are_whole(name):
     assert same == "True" and module.endswith(minijax._ON_FIRST_USE[name])
 
 
+def test_files_of_packages_are_run_on_first_use():
+    program = ("import sys, minijax\nfrom minijax.lax.cutting import slice\n"
+               "waiting = lambda: [p for p in PACKAGES if type(sys.modules['minijax.' + p])"
+               ".__name__ == '_Unread']\nprint(*waiting())\n"
+               "minijax.lax.cutting, minijax.numpy.__doc__, minijax.nn.__all__, dir(minijax.random)\n"
+               "minijax.ref.own = 1\nassert minijax.ref.own == 1\nprint(*waiting())")
+    before, after = fresh(f"PACKAGES = {PACKAGES}\n{program}").split("\n")
+    assert before.split() == PACKAGES
+    assert {*PACKAGES} - {*after.split()} == {"lax", "numpy", "nn", "random", "ref"}
+
+
+def test_a_module_imported_early_does_not_hide_the_function_of_its_name():
+    fresh("from minijax.random.gamma import loggamma\nimport minijax\n"
+          "assert callable(minijax.random.gamma) and minijax.random.loggamma is loggamma")
+
+
+@pytest.mark.parametrize("begin, spared", [
+    ("import sys", True), ("def f(): pass", True), ("x = [1]", False),
+    ("import gc; x = [1]; gc.freeze()", True)])  # fmt: skip
+def test_the_collector_is_spared_modules_if_the_program_has_no_values(begin, spared):
+    program = "import minijax, gc\nprint(gc.get_freeze_count() > 0, gc.isenabled())"
+    assert fresh(f"{begin}\n{program}") == f"{spared} True"
+
+
 def test_methods_that_wait_are_those_that_come():
     operators = [f"__{p}{name}__" for name in _method_names.OPERATORS for p in ("", "r")]
     stand_ins = fresh(
         "import minijax\nfrom minijax.core.core import ArrayMethods\n"
         "print(*(n for n, x in vars(ArrayMethods).items()"
         " if type(x).__name__ == 'AttributeOnFirstUse'))").split()
-    assert sorted(stand_ins) == sorted([*_method_names.METHODS, *operators, "at"])
+    assert sorted(stand_ins) == sorted([*_method_names.METHODS, *operators, "at", "__getitem__"])
     assert inspect.ismodule(_methods)
     assert [n for n, x in vars(ArrayMethods).items()
             if isinstance(x, AttributeOnFirstUse) and n != "at"] == []

@@ -62,7 +62,18 @@ from ..core.primitives import (
     sub_p,
     tanh_p,
 )
-from . import bitwise, complex_numbers, complex_order, rounding
+from .bitwise import bitwise_and
+from .complex_numbers import (
+    conj,
+    numpy_log1p,
+    numpy_square,
+    quotient,
+    real,
+    real_part_dtype,
+    unsigned_zero,
+)
+from .complex_order import clamp as clamp_host
+from .complex_order import maximum, minimum
 from .dtypes import check_and_canonicalize_user_dtype, in_bytes, itemsize_bits, of_any_size
 from .families import (
     FLOAT,
@@ -76,6 +87,7 @@ from .families import (
     unary_function,
     unary_row,
 )
+from .rounding import floor, sign
 
 
 def _shape(x):
@@ -186,13 +198,13 @@ def convert_element_type(operand, new_dtype):
 def _div(x, y):
     """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
     if x.dtype.kind == "c":
-        return complex_numbers.quotient(x, y)
+        return quotient(x, y)
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
-    quotient = np.floor_divide(x - np.fmod(x, y), y)
+    whole = np.floor_divide(x - np.fmod(x, y), y)
     by_zero = np.equal(y, 0)
-    return np.where(by_zero, ~np.zeros_like(x), quotient) if by_zero.any() else quotient
+    return np.where(by_zero, ~np.zeros_like(x), whole) if by_zero.any() else whole
 
 
 def _integer_pow(x, *, y):
@@ -240,7 +252,7 @@ def _saturate(x, dtype):
 
 
 def_numpy(div_p, _div)
-def_numpy(max_p, complex_order.maximum)
+def_numpy(max_p, maximum)
 def_numpy(integer_pow_p, _integer_pow)
 def_numpy(select_n_p, _select_n)
 def_numpy(convert_element_type_p, _convert_element_type)
@@ -278,12 +290,12 @@ primitive_batchers[select_n_p] = _select_n_batching
 
 def _logistic(x):
     if x.dtype.kind == "c":  # exp(-x) may be infinite in both parts
-        return complex_numbers.quotient(np.ones_like(x), 1 + np.exp(-x))
+        return quotient(np.ones_like(x), 1 + np.exp(-x))
     return 1 / (1 + np.exp(-x))
 
 
 def _square(x):
-    return complex_numbers.numpy_square(x) if x.dtype.kind == "c" else np.square(x)
+    return numpy_square(x) if x.dtype.kind == "c" else np.square(x)
 
 
 def _rsqrt(x):
@@ -324,7 +336,7 @@ exp2_p, exp2 = unary_row(
     "exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.", lowering=_lower_exp2,
     jvp_of_result=lambda t, y, x: mul(log(const_like(x, 2)), mul(t, y)))
 log1p_p, log1p = unary_row(
-    "log1p", INEXACT, complex_numbers.numpy_log1p, "Elementwise log(1 + x), exact near 0.",
+    "log1p", INEXACT, numpy_log1p, "Elementwise log(1 + x), exact near 0.",
     lowering="log_plus_one", jvp=lambda t, x: div(t, add(x, one_like(x))))
 
 
@@ -341,7 +353,7 @@ expm1_p, expm1 = unary_row(
     lowering="exponential_minus_one",
     jvp_of_result=lambda t, y, x: mul(t, add(y, one_like(x))))
 sqrt_p, sqrt = unary_row(
-    "sqrt", INEXACT, complex_numbers.unsigned_zero(np.sqrt), "Elementwise square root.",
+    "sqrt", INEXACT, unsigned_zero(np.sqrt), "Elementwise square root.",
     lowering="sqrt",
     jvp_of_result=lambda t, y, x: mul(t, div(const_like(x, 0.5), y)))
 rsqrt_p, rsqrt = unary_row(
@@ -368,8 +380,8 @@ def _nonzero(x):
 def _abs_jvp(t, y, x):
     dtype = typeof(x).dtype
     if dtype.kind == "c":
-        unit = div(complex_numbers.conj(x), _nonzero(convert(y, dtype)))
-        return complex_numbers.real(mul(t, unit))
+        unit = div(conj(x), _nonzero(convert(y, dtype)))
+        return real(mul(t, unit))
     return select(ge(x, const_like(x, 0)), t, neg(t))
 
 
@@ -389,7 +401,7 @@ def _pow_jvp_exponent(t, z, x, y):
 
 
 def _rem_jvp_divisor(t, z, x, y):
-    whole = mul(rounding.sign(div(x, y)), rounding.floor(abs_(div(x, y))))
+    whole = mul(sign(div(x, y)), floor(abs_(div(x, y))))
     return mul(neg(t), whole)
 
 
@@ -429,7 +441,7 @@ def _abs_dtype(dtype):
     if dtypes.issubdtype(dtype, np.integer) and itemsize_bits(dtype) < 8:
         raise TypeError(f"abs does not accept dtype {dtype.name}. XLA has no absolute value of "
                         "integers of fewer than eight bits: convert them to int8 first.")
-    return complex_numbers.real_part_dtype(dtype)
+    return real_part_dtype(dtype)
 
 
 abs_p, abs_ = unary_row(
@@ -439,7 +451,7 @@ pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
 min_p, min = binary_row(
-    "min", (*NUMBER, np.bool_), complex_order.minimum, "Elementwise minimum; NaN if either is.",
+    "min", (*NUMBER, np.bool_), minimum, "Elementwise minimum; NaN if either is.",
     lowering="minimum",
     jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
                    lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
@@ -480,14 +492,14 @@ def _clamp_batching(args, dims):
 
 
 clamp_p = make_primitive("clamp", _clamp_type)
-def_numpy(clamp_p, complex_order.clamp)
+def_numpy(clamp_p, clamp_host)
 register_lowering(clamp_p, nary_rule("clamp"))
 primitive_batchers[clamp_p] = _clamp_batching
 defjvp2(clamp_p,
         lambda t, z, low, x, high: _tangent_where(
-            bitwise.bitwise_and(gt(low, x), lt(low, high)), t, z),
+            bitwise_and(gt(low, x), lt(low, high)), t, z),
         lambda t, z, low, x, high: _tangent_where(
-            bitwise.bitwise_and(gt(x, low), lt(x, high)), t, z),
+            bitwise_and(gt(x, low), lt(x, high)), t, z),
         lambda t, z, low, x, high: _tangent_where(lt(high, x), t, z))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..checks.primitives import any_symbolic, greater, lesser, size_of, surely
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
-from ..core.extension import hooks, point
+from ..core.extension import hooks
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
@@ -39,12 +39,6 @@ class Cut(NamedTuple):
     step: int
     drop: bool
     size: int = 1
-
-
-@point
-def index_by_arrays(self, x: Any, index: Any) -> Any:
-    """`x[index]`, where an entry of `index` is an array, or a traced start has a stride."""
-    return NotImplemented
 
 
 def getitem(x, index):

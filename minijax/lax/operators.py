@@ -12,6 +12,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
+from ..core.extension import point
 from ..core.operators import (
     BINARY,
     COMPARISONS,
@@ -45,6 +47,7 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError, user_stacklevel
+from ..first_use import AttributeOnFirstUse
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real
@@ -390,6 +393,12 @@ def contents_refused(name: str) -> Callable:
         functools.partial(ConcretizationTypeError, context=context))
 
 
+@point
+def index_by_arrays(self, x: Any, index: Any) -> Any:
+    """`x[index]`, where an entry of `index` is an array, or a traced start has a stride."""
+    return NotImplemented
+
+
 install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
 install_comparisons({"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
                      "eq": equal, "ne": not_equal})
@@ -399,6 +408,7 @@ install_methods({
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
+install_methods({"__getitem__": AttributeOnFirstUse("minijax.lax.indexing", "__getitem__")})
 install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({

@@ -21,7 +21,6 @@ import re
 import struct
 import time
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -131,6 +130,8 @@ def _sha256(data: bytes) -> bytes:
 
 def pack(name: str, program: bytes, seconds: float) -> bytes:
     """The contents of a file: a header, then the program, which took so long to compile."""
+    import zlib
+
     program = zlib.compress(program, level=1)
     return _HEADER.pack(_MAGIC, _sha256(name.encode()), _sha256(program), seconds) + program
 
@@ -149,6 +150,8 @@ def unpack(name: str, data: bytes) -> tuple[bytes, float]:
         raise ValueError("it holds another program")
     if of_program != _sha256(program):
         raise ValueError("it is damaged")
+    import zlib
+
     return zlib.decompress(program), seconds
 
 
