@@ -6,7 +6,7 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import grad, jit, random, vmap
-from minijax.random.threefry import one_block
+from minijax.random.threefry import integer_rounds
 
 F = np.float32
 
@@ -22,8 +22,8 @@ def inverse(threefry_inverse):
     cases = [((0, 0), (0, 0)), ((0, 42), (0, 1)), ((7, 2**32 - 1), (2**31, 5)),
              ((123456789, 987654321), (2**32 - 1, 2**32 - 1))]
     compare(lambda key, block: tuple(map(int, threefry_inverse(key, block))),
-            lambda key, block: next(c for k, c in cases if one_block(*k, *c) == block),
-            [(k, one_block(*k, *c)) for k, c in cases], "key, block =")
+            lambda key, block: next(c for k, c in cases if integer_rounds(*k, *c) == block),
+            [(k, integer_rounds(*k, *c)) for k, c in cases], "key, block =")
 
 
 @exercise("13.2", "One number of a long stream", ["uniform_at"], hints=[
@@ -37,7 +37,7 @@ def far(uniform_at):
     compare(uniform_at, lambda k, i: float(stream[i]), [(key, i) for i in (0, 1, 19)], "key, i =")
 
     def want(key, i):
-        a, b = one_block(*key, i >> 32, i % 2**32)
+        a, b = integer_rounds(*key, i >> 32, i % 2**32)
         bits = np.uint32(a ^ b)
         return float((bits >> np.uint32(9) | np.uint32(0x3F800000)).view(F)) - 1.0
 

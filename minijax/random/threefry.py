@@ -8,6 +8,8 @@ Other counters give unrelated words, and each block can be computed without the 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..core.array import def_numpy
@@ -39,7 +41,7 @@ def _rounds(x0, x1, schedule, rotate):
 # ----------------------------------------------------------------------------------------------
 # Evaluation: in NumPy, or for a few words in Python's integers, which are quicker then
 
-FEW = 8
+FEW, SOME = 8, 256
 
 
 def _evaluate(key0, key1, x0, x1):
@@ -48,12 +50,15 @@ def _evaluate(key0, key1, x0, x1):
         words = [np.broadcast_to(x, shape) for x in (x0, x1)]
         return _rounds(*words, _schedule(key0, key1), _rotate_numpy)
     columns = [np.broadcast_to(x, shape).ravel().tolist() for x in (key0, key1, x0, x1)]
-    blocks = np.array([one_block(*words) for words in zip(*columns)], np.uint32).reshape(-1, 2)
-    return [blocks[:, 0].reshape(shape), blocks[:, 1].reshape(shape)]
+    blocks = np.array([integer_rounds(*words) for words in zip(*columns)], np.uint32)
+    return [blocks.reshape(-1, 2)[:, i].reshape(shape) for i in (0, 1)]
 
 
 def numbered_blocks(key0: int, key1: int, n: int):
     """The first and the second words of the blocks 0 … n - 1, in NumPy."""
+    if n <= SOME:
+        lanes = integer_rounds(key0, key1, 0, *_counting_lanes(n))
+        return [np.frombuffer(x.to_bytes(8 * n, "little"), np.uint32)[::2] for x in lanes]
     word0, word1, zero = (np.array(word, np.uint32) for word in (key0, key1, 0))
     return _evaluate(word0, word1, zero, np.arange(n, dtype=np.uint32))
 
@@ -62,21 +67,42 @@ def _schedule(key0, key1):
     return key0, key1, key0 ^ key1 ^ np.uint32(PARITY)
 
 
+# Arrays, with which NumPy shifts few words faster than by a scalar.
+_SHIFTS = {distance: (np.array(distance, np.uint32), np.array(32 - distance, np.uint32))
+           for group in ROTATIONS for distance in group}
+
+
 def _rotate_numpy(x, distance):
-    return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
+    left, right = _SHIFTS[distance]
+    out = x << left
+    out |= x >> right
+    return out
 
 
-def one_block(key0: int, key1: int, x0: int, x1: int) -> tuple[int, int]:
-    """`_rounds` on Python's integers, which do not wrap around by themselves."""
-    schedule = (key0, key1, key0 ^ key1 ^ PARITY)
-    x0, x1 = x0 + key0, (x1 + key1) & MASK
+def integer_rounds(key0: int, key1: int, x0: int, x1: int, ones: int = 1) -> tuple[int, int]:
+    """`_rounds` on Python's integers, which do not wrap around by themselves.
+
+    Many blocks can be computed in one pass: their words stand in one long integer, 64 bits apart,
+    so that no carry and no shifted bit reaches another word. `ones` has a 1 for each of them.
+    """
+    mask = MASK * ones
+    schedule = (key0 * ones, key1 * ones, (key0 ^ key1 ^ PARITY) * ones)
+    x0, x1 = x0 + schedule[0] & mask, x1 + schedule[1] & mask
     for group in range(5):
         for distance in ROTATIONS[group % 2]:
-            x0 = (x0 + x1) & MASK
-            x1 = (x1 << distance & MASK | x1 >> 32 - distance) ^ x0
-        x0 = (x0 + schedule[(group + 1) % 3]) & MASK
-        x1 = (x1 + schedule[(group + 2) % 3] + group + 1) & MASK
+            x0 = x0 + x1 & mask
+            x1 = (x1 << distance | x1 >> 32 - distance) & mask ^ x0
+        x0 = x0 + schedule[(group + 1) % 3] & mask
+        x1 = x1 + schedule[(group + 2) % 3] + (group + 1) * ones & mask
     return x0, x1
+
+
+@functools.cache
+def _counting_lanes(n: int) -> tuple[int, int]:
+    """The numbers 0 … n - 1, and as many ones, as `integer_rounds` takes them."""
+    lanes = np.arange(n, dtype=np.uint64), np.ones(n, np.uint64)
+    numbers, ones = (int.from_bytes(x.astype("<u8").tobytes(), "little") for x in lanes)
+    return numbers, ones
 
 
 # ----------------------------------------------------------------------------------------------

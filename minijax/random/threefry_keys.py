@@ -20,9 +20,18 @@ from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
 from ..lax.shaping import full_like, iota_p, reshape
 from ..runtime.dispatch import apply_primitive
 from ..settings import enable_x64
-from .keys import KeyTy, PRNGImpl, mode, random_bits_p, random_unwrap_p, random_wrap_p, register
+from .keys import (
+    KeyTy,
+    PRNGImpl,
+    mode,
+    random_bits_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+    register,
+)
 from .settings import threefry_partitionable
-from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
+from .threefry import MASK, integer_rounds, numbered_blocks, threefry2x32_p
 
 
 def _words(keys):
@@ -74,29 +83,28 @@ def _blocks(keys, shape):
 
 
 def _split(keys, shape):
+    number = math.prod(shape)
+    if type(keys) is Array and number * keys.aval.size >= MANY:
+        many = apply_primitive(random_split_p, keys, shape=(number,), **mode())
+        return reshape(many, keys.aval.shape + shape)
     if not threefry_partitionable.value:
         return _old_split(keys, shape)
-    if _is_scalar(keys) and math.prod(shape) <= FEW:
-        value = _hashed(keys, range(math.prod(shape))).reshape(shape)
-        return Array(value, ShapedArray(shape, keys.aval.dtype))
-    return _from_words(*_blocks(keys, shape))
+    if not _is_scalar(keys):
+        return _from_words(*_blocks(keys, shape))
+    word0, word1 = numbered_blocks(*_two_words(keys), number)
+    value = np.stack([word0, word1], -1).view(np.uint64).reshape(shape)
+    return Array(value, ShapedArray(shape, keys.aval.dtype))
 
 
 def _fold_in(keys, data):
     if _is_scalar(keys) and typeof(data) == ShapedArray((), np.uint32) and type(data) is Array:
-        return Array(_hashed(keys, [int(data)])[0], keys.aval)
+        word0, word1 = integer_rounds(*_two_words(keys), 0, int(data))
+        return Array(np.uint64(word0 | word1 << 32), keys.aval)
     return _from_words(*threefry2x32_p.bind(*_words(keys), np.uint32(0), data))
 
 
 def _is_scalar(x) -> bool:
     return type(x) is Array and not x.aval.ndim
-
-
-def _hashed(key: Array, counters) -> np.ndarray:
-    """The keys that a key makes of a few counters: quicker in Python's integers."""
-    word0, word1 = _two_words(key)
-    blocks = [one_block(word0, word1, 0, i) for i in counters]
-    return np.array([word0 | word1 << 32 for word0, word1 in blocks], np.uint64)
 
 
 def _two_words(key: Array) -> tuple[int, int]:

@@ -31,7 +31,7 @@ def test_seeds_of_64_bits(seed):
     both(program)
 
 
-@pytest.mark.parametrize("num", [0, 1, 2, 3, 20, (), (2, 3), (2, 0)], ids=str)
+@pytest.mark.parametrize("num", [0, 1, 2, 3, 20, (), (2, 3), (2, 0), 256, 257, (101, 100)], ids=str)
 def test_split(num):
     both(lambda jx: lambda: jx.random.split(jx.random.PRNGKey(3), num))
     both(lambda jx: lambda: jx.random.key_data(jx.random.split(jx.random.key(3), num)))
@@ -59,6 +59,24 @@ def test_bits(seed, shape, dtype):
 
 def test_many_bits_are_compiled_and_the_same():
     both(lambda jx: lambda: jx.random.bits(jx.random.key(5), (20_000,), "uint16"))
+
+
+def test_many_keys_of_many():
+    def program(jx):
+        keys = jx.random.split(jx.random.key(5), (2, 1))
+        many = jx.vmap(jx.vmap(lambda key: jx.random.split(key, (60, 100))))(keys)
+        old = jx.threefry_partitionable(False)
+        with old:
+            return [jx.random.key_data(x) for x in (many, jx.random.split(jx.random.key(5), 10_001))]
+
+    both(lambda jx: lambda: program(jx))
+
+
+@pytest.mark.parametrize("n", [100, 256, 257])
+def test_some_bits(n):
+    """Up to 256 blocks are computed in Python's long integers."""
+    both(lambda jx: lambda: [jx.random.bits(jx.random.key(2**32 - 1), (n,), dtype)
+                             for dtype in ("uint8", "uint32")])
 
 
 def test_bits_of_64():
