@@ -176,6 +176,45 @@ def test_extrema_of_rows_are_nan_where_an_element_is():
         np.testing.assert_array_equal(np.isnan(extremum(x, 1)), np.arange(len(x)) == 77_777)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("shape, axes", [
+    ((900, 5), (1,)), ((900, 5), (0,)), ((5003, 1), (0,)), ((5003, 1), (1,)), ((70, 3, 2, 40), (0, 1, 2)),
+    ((300, 10, 2, 3), (2, 3)), ((300, 10, 2, 3), (1, 3)), ((20, 50, 4), (1,)), ((4100, 63), (1,)),
+    ((999, 63), (0,)), ((2, 3000), (0,))], ids=str)  # fmt: skip
+def test_extrema_of_short_rows(shape, axes, dtype):
+    x = RNG.integers(0, 99, shape).astype(np.float32)
+    x.flat[::1777] = 0 if dtype in ("int32", "uint8") else np.nan
+    x = jnp.asarray(x, dtype)
+    for reduce, ufunc in ((lax.reduce_max, np.maximum), (lax.reduce_min, np.minimum)):
+        out = reduce(x, axes)
+        assert out.dtype == dtype
+        expected = ufunc.reduce(np.asarray(x).astype(np.float32), axes)
+        np.testing.assert_array_equal(np.asarray(out).astype(np.float32), expected)
+
+
+COMPLEX = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "expm1",
+           "log", "log1p", "logistic", "rsqrt", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_many_complex_numbers(name):
+    """They have the results of the compiled function; those of few, NumPy's."""
+    x = jnp.asarray(X[:256] + 1j * Y[:256])
+    function = getattr(lax, name)
+    for _ in range(2):
+        np.testing.assert_array_equal(np.asarray(function(x)), np.asarray(minijax.jit(function)(x)))
+    few = function(x[:1])
+    assert few._buffer is None and few.shape == (1, SHAPE[1])
+
+
+def test_quotients_and_powers_of_many_complex_numbers():
+    x, y = (jnp.asarray(a[:256] + 1j * b[:256]) for a, b in ((X, Y), (Y, X)))
+    for function in (lambda x, y: x / y, lambda x, y: x ** 3, lambda x, y: (x ** y)[:16]):
+        for _ in range(3):
+            out = function(x, y)
+        np.testing.assert_allclose(np.asarray(out), np.asarray(minijax.jit(function)(x, y)), rtol=1e-6)
+
+
 def test_many_operations_are_much_work_on_fewer_elements():
     x = jnp.linspace(-2.0, 2.0, 200**2)
     for call in (minijax.nn.softplus, jnp.tril, minijax.nn.gelu):

@@ -21,11 +21,13 @@ from ..core.jit import jit
 from ..fast_paths import MANY, on_numpy_if
 from ..runtime import forks
 from ..runtime.dispatch import apply_primitive
+from ..summation import has_short_rows
 from .evaluation import for_known_types
 
 SOME = 2**15  # elements: many operations in a row on so many can be as much work
 _WORK = 2**17  # elements, summed over the operations of a function
-FEW = 2**13  # elements: on so many floats of 16 bits, NumPy takes longer than a call of XLA's
+# elements: on so many floats of 16 bits, and complex numbers, NumPy takes longer than XLA
+FEW, FEWER = 2**13, 2**12
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
@@ -43,8 +45,14 @@ SHORTER = {"acosh", "asinh", "atanh", "cosh", "exp", "exp2", "expm1", "log", "lo
            "tanh"}
 # and those of these for which NumPy takes more than 10 ns an element.
 SLOWEST = {"acosh", "asinh", "atanh", "cosh", "expm1", "log1p", "rsqrt", "sinh", "sqrt", "tanh"}
+# For complex numbers, NumPy takes several times as long for these from few elements on,
+COMPLEX = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "expm1",
+           "log", "log1p", "logistic", "pow", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh"}
+# and for these from many on.
+COMPLEX_PRODUCTS = {"div", "integer_pow", "square"}
 _BFLOAT16 = {np.dtype(ml_dtypes.bfloat16)}
 _SHORTS = {np.dtype("float16"), *_BFLOAT16}
+_COMPLEX = {np.dtype("complex64"), np.dtype("complex128")}
 # Primitives for which XLA takes several times as long.
 FAST = {"acos", "argmax", "argmin", "asin", "atan", "atan2", "cbrt", "cos", "cumlogsumexp",
         "cummax", "cummin", "cumprod", "cumsum", "fft", "sin", "sort", "tan", "top_k"}
@@ -95,15 +103,22 @@ def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether short rows are combined, or elements of them. XLA's extrema of many floats are no NaN
-    where an element is, so those are left to NumPy."""
+    """Whether short rows are combined, or elements of them, in an order for which we have no faster
+    way. XLA's extrema of many floats are no NaN where an element is, so those are left to NumPy."""
     aval = x.aval
     return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
-        aval.dtype.kind in "iu" or aval.dtype.kind == "f" and not _has_nan(x))
+        aval.dtype.kind in "iu" or aval.dtype.kind == "f" and not (
+            has_short_rows(aval.dtype, aval.shape, axes) or _has_nan(x)))
 
 
 def _has_nan(x: Array) -> bool:
-    return bool(np.isnan(np.min(x._numpy())))
+    value, dtype = x._numpy(), x.aval.dtype
+    if dtype not in _SHORTS:
+        return bool(np.isnan(np.min(value)))
+    # In bits, a NaN is more than an infinity of its sign.
+    infinity = np.array(np.inf, dtype)
+    return any(np.max(value.view(bits)) > limit.view(bits)
+               for bits, limit in ((np.int16, infinity), (np.uint16, -infinity)))
 
 
 def _sums_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
@@ -154,6 +169,15 @@ _SLOW_IF: dict[str, Callable[..., bool]] = {
     "reduce_sum": _sums_short_rows}
 
 
+def _least_sizes(name: str) -> dict[np.dtype, int]:
+    """For the dtypes with which a primitive is always slow, from how many elements on it is."""
+    shorts = _SHORTS if name in SHORT else _BFLOAT16 if name in SHORTER else set()
+    sizes = dict.fromkeys(shorts, FEW if name in SLOWEST else MANY)
+    if name in COMPLEX | COMPLEX_PRODUCTS:
+        sizes |= dict.fromkeys(_COMPLEX, FEWER if name in COMPLEX else MANY)
+    return sizes
+
+
 def _elements(avals: Sequence[Any], broadcast: bool) -> int:
     """How many elements the largest of the operands has, or the shape to which they broadcast."""
     most = max([aval.size for aval in avals])
@@ -167,27 +191,29 @@ class FastLarge(Extension):
 
     def evaluation_rule(self, primitive, rule, evaluate):
         name = primitive.name
-        shorts = _SHORTS if name in SHORT else _BFLOAT16 if name in SHORTER else set()
-        if name not in SLOW and not shorts:
+        sizes = _least_sizes(name)
+        if name not in SLOW and not sizes:
             return evaluate
         slow = _SLOW_IF.get(name) if name in SLOW else lambda *args, **params: False
-        broadcast, few = name not in _SLOW_IF, FEW if name in SLOWEST else MANY
+        keeps_nan = name in ("reduce_max", "reduce_min")
+        broadcast, few = name not in _SLOW_IF, min(sizes.values(), default=MANY)
         least = math.isqrt(few) if broadcast else few  # smaller operands broadcast to fewer
 
         def of_any_size(*args, **params):
             for x in args:
                 if type(x) is Array and x.aval.size >= least:
                     size = _elements([y.aval for y in args if type(y) is Array], broadcast)
-                    is_short = x.aval.dtype in shorts
-                    if size >= (few if is_short else MANY) and is_large(x, 0) and (
-                            is_short or slow is None or slow(*args, **params)):
+                    own = sizes.get(x.aval.dtype)
+                    if size >= (own or MANY) and is_large(x, 0) and (
+                            not (keeps_nan and _has_nan(x)) if own else
+                            slow is None or slow(*args, **params)):
                         return apply_primitive(primitive, *args, **params)
                     break
             return evaluate(*args, **params)
 
         def is_on_numpy(*avals):
             size = _elements(avals, broadcast) if avals else 0
-            if size >= few and not shorts.isdisjoint(x.dtype for x in avals):
+            if any(size >= sizes.get(x.dtype, size + 1) for x in avals):
                 return False
             return size < MANY or name not in SLOW or _never_slow(name, avals)
 

@@ -88,7 +88,9 @@ class _Known:
         if aval not in self.out_avals:
             dtype = aval.dtype
             plain = dtype.kind in self.kinds and dtype.isbuiltin == 1
-            if dtype == np.float16 and aval.size >= MANY:  # NumPy computes one by one
+            # NumPy computes one by one.
+            slow = dtype == np.float16 or dtype.kind == "c" and self.primitive.name == "div"
+            if slow and aval.size >= MANY:
                 plain = False
             self.out_avals[aval] = (self.primitive.out_aval((aval, aval), {})
                                     if plain and aval.placement is None else None)

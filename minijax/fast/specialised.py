@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.jaxpr import JaxprEqn
 from ..core.primitives import lowest
-from ..summation import has_many_rows
+from ..summation import has_many_rows, has_short_rows
 
 # The functions behind NumPy's, without the search for other classes of arrays.
 _where = getattr(np.where, "_implementation", np.where)
@@ -185,7 +185,8 @@ def _reduce_sum(x: Any, *, axes: tuple) -> Callable | None:
 
 
 def _reduce_max(x: Any, *, axes: tuple) -> Callable | None:
-    if x.dtype.isbuiltin != 1 or x.dtype.kind == "c" or not axes:
+    if x.dtype.isbuiltin != 1 or x.dtype.kind == "c" or not axes or (
+            has_short_rows(x.dtype, x.shape, axes)):
         return None
     return _reduction(np.maximum, x.ndim, axes, None, lowest(x.dtype))
 

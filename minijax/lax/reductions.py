@@ -39,7 +39,7 @@ from ..core.primitives import (
     reduction,
     squeeze,
 )
-from ..summation import has_many_rows, sum_rows
+from ..summation import ENOUGH, extremum, has_many_rows, has_short_rows, sum_rows
 from .complex_lowering import reduce_extremum_rule
 from .complex_order import leave_nan_to_xla
 from .cutting import pad, slice_in_dim
@@ -127,13 +127,20 @@ def _plain(ufunc):
     return lambda x, *, axes: ufunc.reduce(x, axis=axes)
 
 
-def _reduce_min(x, *, axes):
-    return np.minimum.reduce(x, axis=axes, initial=highest(x.dtype)) if axes else x
+def _extremum(ufunc, start):
+    def rule(x, *, axes):
+        if x.size >= ENOUGH and has_short_rows(x.dtype, x.shape, axes):
+            return extremum(ufunc, x, axes)
+        return ufunc.reduce(x, axis=axes, initial=start(x.dtype)) if axes else x
+
+    return rule
 
 
+def_numpy(reduce_max_p, _extremum(np.maximum, lowest))
 reduce_max = reduction_function(reduce_max_p, "The maximum over `axes`; NaN if there is one.")
 reduce_min_p, reduce_min = reduction_row(
-    "reduce_min", ANY, _reduce_min, reduce_extremum_rule("minimum", "LT", highest),
+    "reduce_min", ANY, _extremum(np.minimum, highest),
+    reduce_extremum_rule("minimum", "LT", highest),
     "The minimum over `axes`; NaN if there is one.")
 reduce_prod_p, reduce_prod = reduction_row(
     "reduce_prod", NUMBER, accumulate_wide(np.multiply), reduce_rule("multiply", _one),
