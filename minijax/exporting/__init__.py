@@ -12,6 +12,8 @@ bytes, and called in another process, by minijax or by JAX.
     calling.py        its call: a primitive
     modules.py        the StableHLO module
     rules.py          lowering rules for arrays whose sizes are not known
+    window_rules.py   those for windows and `top_k`
+    ordering.py       sizes as text
     dimensions.py     sizes that are not known yet, such as `b` and `2*b`
     values.py         such a size as a value
     words.py          random keys at the border of the module

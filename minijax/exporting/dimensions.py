@@ -19,6 +19,7 @@ from ..errors import InconclusiveDimensionOperation
 from ..pytree.functions import broadcast_prefix
 from ..runtime.structs import ShapeDtypeStruct
 from .equalities import Rules, add_rule, rewritten
+from .ordering import operand_text, text
 
 INFINITY = float("inf")
 
@@ -31,7 +32,7 @@ class Operation(NamedTuple):
     right: Any
 
     def __str__(self):
-        return f"{self.name}({self.left!s}, {self.right!s})"
+        return f"{self.name}({operand_text(self.left)}, {operand_text(self.right)})"
 
 
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -62,8 +63,8 @@ class SymbolicScope:
         self.nonnegative: list[Dim] = []  # what is at least 0
         self.differences: list[tuple[str, Dim]] = []  # the same, with the constraint
         self.rules: Rules = {}  # equalities
-        for text in self.constraints:
-            self._add(text)
+        for constraint in self.constraints:
+            self._add(constraint)
 
     def _add(self, text):
         parts = re.split("(==|>=|<=)", text)
@@ -122,9 +123,7 @@ class Dim:
     # Text
 
     def __str__(self):
-        terms = sorted(self.coefficients, key=_order, reverse=True)
-        text = " ".join(_term_text(monomial, self.coefficients[monomial]) for monomial in terms)
-        return text.removeprefix("+ ")
+        return text(self.coefficients)
 
     __repr__ = __str__
 
@@ -346,13 +345,6 @@ def _order(monomial):
     return degree, [(str(f), power) for f, power in reversed(monomial)]
 
 
-def _term_text(monomial, coefficient):
-    factors = [str(f) if power == 1 else f"{f}^{power}" for f, power in monomial]
-    size = abs(coefficient)
-    parts = [str(size)] * (size != 1 or not factors) + factors
-    return f"{'+' if coefficient > 0 else '-'} {'*'.join(parts)}"
-
-
 def _coefficients(x, like: Dim) -> Mapping[Monomial, int]:
     if not isinstance(x, Dim):
         return {(): int(x)}
@@ -440,8 +432,8 @@ def _is_nonnegative(x: Any, scope: SymbolicScope) -> bool:
 
     An operation in it is replaced by its operands. The size is at least 0 if it is with either
     operand of a maximum that is added, or with both of one that is subtracted; for a minimum, it is
-    the other way round. A quotient that is subtracted is at most its dividend, a
-    remainder less than its divisor.
+    the other way round. A quotient that is added is at least 0 if its dividend is. One that is
+    subtracted is at most its dividend, and a remainder less than its divisor.
     """
     if bounds(x)[0] >= 0 or any(bounds(x - e)[0] >= 0 for e in scope.nonnegative):
         return True
@@ -450,9 +442,16 @@ def _is_nonnegative(x: Any, scope: SymbolicScope) -> bool:
             continue
         name, left, right = monomial[0][0]
         rest = x - Dim({monomial: k}, scope)
+        if name == "floordiv" and isinstance(right, int) and right > 0 and k % right == 0:
+            quotient = left if k < 0 else left - (right - 1)  # beyond which it is not
+            if _is_nonnegative(rest + quotient * (k // right), scope):
+                return True
         if name in ("max", "min"):
             enough = any if (name == "max") == (k > 0) else all
             if enough(_is_nonnegative(rest + side * k, scope) for side in (left, right)):
+                return True
+        elif k > 0 and name == "floordiv" and bounds(right)[0] >= 1:
+            if _is_nonnegative(left, scope) and _is_nonnegative(rest, scope):
                 return True
         elif k < 0 and bounds(right)[0] >= 1 and (
                 name == "mod" and _is_nonnegative(rest + (right - 1) * k, scope)

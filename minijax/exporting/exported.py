@@ -22,10 +22,9 @@ from ..runtime.jit import UNSPECIFIED, Wrapped, jit
 from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.stages import CallInfo
 from ..runtime.structs import ShapeDtypeStruct
-from .dimensions import is_symbolic_dim
 from .modules import ExportedModule
 from .solving import check_scopes_of_arguments
-from .values import with_sizes
+from .values import closes_over_values, with_sizes
 from .words import on_words
 
 minimum_supported_calling_convention_version = 9
@@ -395,7 +394,7 @@ def _calling_convention_version() -> int:
 
 
 def _check_closed(info):
-    if not all(is_symbolic_dim(x) for x in info.closed):
+    if info.closed and not closes_over_values(info.jaxpr, info.closed):
         raise NotImplementedError("export: the function closes over references. Pass it arrays, "
                                   "and return them.")
 

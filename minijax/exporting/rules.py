@@ -23,6 +23,7 @@ from ..numpy import logaddexp
 from ..random.keys import random_unwrap_p, random_wrap_p
 from ..settings import enable_x64
 from .dimensions import Dim, is_symbolic
+from .window_rules import WINDOW_RULES
 
 
 def _reshaped(ctx, x, out):
@@ -94,6 +95,24 @@ def _pad(ctx, x, value, *, padding_config):
     kinds = ", ".join([x.type, value.type] + [f"tensor<{x.aval.ndim}xi32>"] * 3)
     return ctx.op(f"stablehlo.dynamic_pad {x.name}, {value.name}, {', '.join(vectors)} : "
                   f"({kinds}) -> {tensor_type(out)}", out)
+
+
+def _conv_general_dilated(ctx, x, y, *, padding, **params):
+    """The operand is dilated and padded first if it is not known by how much."""
+    known = not any_symbolic(*(width for pair in padding for width in pair))
+    rule = lowering_rules[lax.conv_general_dilated_p] if known else _convolution_of_padded
+    return rule(ctx, x, y, padding=padding, **params)
+
+
+@lower_fun
+def _convolution_of_padded(x, y, *, padding, lhs_dilation, **params):
+    config = [(0, 0, 0)] * x.ndim
+    spatial = params["dimension_numbers"].lhs_spec[2:]
+    for d, (low, high), step in zip(spatial, padding, lhs_dilation):
+        config[d] = (low, high, step - 1)
+    return lax.conv_general_dilated_p.bind(
+        lax.pad(x, lax.full_like(x, 0, shape=()), config), y, padding=((0, 0),) * len(padding),
+        lhs_dilation=(1,) * len(padding), **params)
 
 
 def _tile(ctx, x, *, reps):
@@ -172,7 +191,9 @@ def _running(primitive, combine, start):
 
 
 DYNAMIC_RULES: dict[str, Callable] = {
+    **WINDOW_RULES,
     "random_unwrap": _key_words, "random_wrap": _keys_of_words,
+    "conv_general_dilated": _conv_general_dilated,
     "slice": _slice, "dynamic_slice": _dynamic_slice, "gather": _gather, "pad": _pad,
     "stack": _stack, "split": _split, "tile": _tile,
     "cumsum": _running(lax.cumsum_p, lax.add, lambda dtype: 0),

@@ -31,15 +31,22 @@ def _evaluate(dim):
 
 
 def with_sizes(jaxpr: ClosedJaxpr, spec: Spec, closed: Sequence) -> tuple[ClosedJaxpr, Spec]:
-    """A traced function whose first arguments are sizes `closed` that it used as arrays, without
-    those arguments; it takes their values from the shapes of the others."""
-    sizes = [*filter(is_symbolic_dim, closed)]
-    if not sizes:
+    """A traced function whose first arguments are what it closed over, sizes that it used as
+    arrays and arrays, without those arguments. The values of the sizes come from the shapes of the
+    others. A function that closed over references stays as it is."""
+    count, fun = len(closed), jaxpr_as_fun(jaxpr)
+    if not closes_over_values(jaxpr, closed):
         return jaxpr, spec
-    count, fun = len(sizes), jaxpr_as_fun(jaxpr)
-    rest = trace_to_jaxpr(lambda *args: fun(*map(dimension_as_value, sizes), *args),
-                          jaxpr.in_avals[count:], jaxpr.jaxpr.debug_info)
+    values = lambda: [dimension_as_value(x) if is_symbolic_dim(x) else x for x in closed]
+    rest = trace_to_jaxpr(lambda *args: fun(*values(), *args), jaxpr.in_avals[count:],
+                          jaxpr.jaxpr.debug_info)
     return rest, spec._replace(donated_invars=spec.donated_invars[count:])
+
+
+def closes_over_values(jaxpr: ClosedJaxpr, closed: Sequence) -> bool:
+    """Whether a function closes over something, and none of that is a reference."""
+    return bool(closed) and all(isinstance(aval, ShapedArray)
+                                for aval in jaxpr.in_avals[:len(closed)])
 
 
 def dimension_as_value(dim: Dim) -> Any:

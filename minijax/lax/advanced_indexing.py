@@ -226,7 +226,8 @@ def _length(start, stop, step: int):
     """How many elements a slice takes. One whose size is not known has its bounds in order."""
     if not any_symbolic(start, stop):
         return len(range(start, stop, step))
-    return start - stop if step < 0 else (stop - start + step - 1) // step
+    gap, length = (-step, start - stop) if step < 0 else (step, stop - start)
+    return length if gap == 1 else (length + gap - 1) // gap
 
 
 class _Planner:
@@ -306,15 +307,15 @@ class _Planner:
         self.shape.append(size)
         self.windows_ndim += 1
 
-    def start(self, start):
-        """The place where a slice starts, an integer or an array."""
-        known = isinstance(start, (int, np.integer))
-        return constant(start, self.dtype) if known else convert(own_array(start), self.dtype)
+    def scalar(self, place):
+        """The place where a slice starts, or its step: an integer, a size or an array."""
+        known = isinstance(place, (int, np.integer))
+        return constant(place, self.dtype) if known else convert(own_array(place), self.dtype)
 
     def progression(self, start, step, size):
         """start, start + step, …; backwards if the step is negative."""
-        places = prim.mul(constant(step, self.dtype), iota(self.dtype, size))
-        places = prim.add(self.start(start), places)
+        places = prim.mul(self.scalar(step), iota(self.dtype, size))
+        places = prim.add(self.scalar(start), places)
         return rev(places, (0,)) if step < 0 else places
 
     def indices(self):

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import numeric, same_dtypes
+from ..checks.primitives import numeric, same_dtypes, surely
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import primitive_batchers
@@ -146,7 +146,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
         raise TypeError("Wrong number of explicit pads for convolution: expected "
                         f"{len(lhs_shape) - 2}, got {len(pads)}.")
     padded = [n + low + high for n, (low, high) in zip(lhs_shape[2:], pads)]
-    if any(n < 0 for n in padded):
+    if any(surely(lambda n=n: n < 0) for n in padded):
         raise ValueError("Negative padding is larger than the size of the corresponding dimension: "
                          f"got padding={pads} for lhs_shape[2:]={tuple(lhs_shape[2:])}")
     spatial = map(places, padded, rhs_shape[2:], strides)
@@ -387,7 +387,7 @@ def _transpose_lhs(ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_d
 
 def _transpose_rhs(ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
                    dimension_numbers, feature_group_count, batch_group_count, **params):
-    if not typeof(ct).size:  # a kernel of size 0 would be no convolution
+    if 0 in typeof(ct).shape:  # a kernel of size 0 would be no convolution
         return Zero(rhs.aval)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     padding = _pads_of_kernel(

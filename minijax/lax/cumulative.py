@@ -108,7 +108,7 @@ def _from_zero(rule):
 
 
 def _log_of_running_sum(x, axis):
-    if x.dtype.kind != "c" or not x.size:
+    if x.dtype.kind != "c" or 0 in x.shape:
         return np.logaddexp.accumulate(x, axis, x.dtype)
     rows = itertools.accumulate(np.moveaxis(x, axis, 0), _complex_logaddexp)
     return np.stack([*rows], axis)
@@ -129,7 +129,7 @@ def _lower_cumulative(scalar_rule: Callable, identity: Callable) -> Callable:
     """Prefix reductions: windows that reach from the beginning (or the end) to each element."""
 
     def rule(ctx, x, *, axis, reverse):
-        if not x.aval.size:
+        if 0 in x.aval.shape:
             return x
         n, ndim = x.aval.shape[axis], x.aval.ndim
         window = [n if d == axis else 1 for d in range(ndim)]

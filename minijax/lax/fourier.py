@@ -84,7 +84,7 @@ _OUT_DTYPE = {FftType.FFT: lambda dtype: dtype, FftType.IFFT: lambda dtype: dtyp
 
 def _fft(x, *, fft_type, fft_lengths):
     """NumPy, too, computes in the precision of its argument."""
-    if not x.size or 0 in fft_lengths:
+    if 0 in (*x.shape, *fft_lengths):
         out = _fft_type(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(out.shape, out.dtype)  # as JAX, where NumPy complains
     name = fft_type.name.lower()  # `np.fft` is imported when it is used first
@@ -95,7 +95,7 @@ def _fft(x, *, fft_type, fft_lengths):
 
 def _lower_fft(ctx, x, *, fft_type, fft_lengths):
     (out,) = ctx.avals_out
-    if not x.aval.size or not out.size:
+    if 0 in (*x.aval.shape, *out.shape):
         return ctx.constant(out.dtype.type(0), out)
     lengths = [*map(int, fft_lengths)]
     return ctx.op(f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {lengths} : "

@@ -312,7 +312,7 @@ def gather_numbers(indices, dimension_numbers) -> str:
 def _lower_gather_inside(ctx, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted,
                          **params):
     (out,) = ctx.avals_out
-    if not out.size:
+    if 0 in out.shape:
         return ctx.constant(out.dtype.type(0), out)
     numbers = gather_numbers(indices, dimension_numbers)
     sizes = ", ".join(map(str, slice_sizes))

@@ -64,7 +64,8 @@ def getitem(x, index):
     cuts = [_cut(entry, size, position) for position, (entry, size) in
             enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
     traced, strided = (any(c.stop is None for c in cuts), any(c.step not in (1, -1) for c in cuts))
-    if traced and strided and hooks.index_by_arrays:
+    gathered = any(map(_is_gathered, cuts, typeof(x).shape))
+    if (gathered or traced and strided) and hooks.index_by_arrays:
         return _advanced(x, index)  # no box, but it can be gathered
     out = _take_box(x, cuts)
     out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
@@ -219,26 +220,39 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
 def _symbolic_bounds(start, stop, step, size) -> tuple:
     """The start, the stop and the step of a slice of a dimension whose size is not known.
 
+    With steps of more than one, the stop lies right behind the last element.
+
     Raises:
-      NotImplementedError: a negative step, unless the whole dimension is reversed.
+      InconclusiveDimensionOperation: whether the step is positive, or whether a bound counts from
+        the end, depends on the sizes.
     """
     step = 1 if step is None else step
-    if step == -1 and start is None and stop is None:
-        return size - 1, -1, -1
-    if step < 1:
-        raise NotImplementedError(f"A dimension of the size {size!s}, which is not known, can only "
-                                  "be sliced with a positive step, or reversed by x[::-1]. Got "
-                                  f"{start}:{stop}:{step}.")
-    start = 0 if start is None else _in_bounds(start, size)
-    length = (size if stop is None else _in_bounds(stop, size)) - start
-    return start, start + greater(0, length), step
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, size) if step > 0 else (size - 1, -1)
+    start = first if start is None else _in_bounds(start, size, step > 0)
+    stop = last if stop is None else _in_bounds(stop, size, step > 0)
+    gap, length = (step, stop - start) if step > 0 else (-step, start - stop)
+    if gap == 1 or surely(lambda: length >= 0):
+        length = greater(0, length)
+    else:
+        length = (greater(0, length + gap - 1) // gap - 1) * gap + 1
+    return start, start + length if step > 0 else start - length, step
 
 
-def _in_bounds(bound, size):
+def _in_bounds(bound, size, forwards):
     """A bound of a slice, counted from the front, and not beyond the ends."""
-    if bound >= 0:
-        return lesser(size, bound)
-    return greater(0, size + bound)
+    least, most = (0, size) if forwards else (-1, size - 1)
+    return lesser(most, bound) if bound >= 0 else greater(least, size + bound)
+
+
+def _is_gathered(cut, size):
+    """Whether the elements of a cut are taken one by one: neither `slice` nor `rev` takes those
+    whose number may come out negative."""
+    if cut.step == 1 or cut.stop is None or not any_symbolic(size, cut.start, cut.stop, cut.step):
+        return False
+    return cut[:3] != (size - 1, -1, -1) and not surely(lambda: cut.step > 0
+                                                        and cut.start <= cut.stop)
 
 
 def _take_box(x, cuts):

@@ -20,7 +20,7 @@ from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
 from ..checks.operators import own_array, with_own_arrays
-from ..checks.primitives import canonical_precision, known_sizes
+from ..checks.primitives import any_symbolic, canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
@@ -46,7 +46,7 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
-from ..errors import ConcretizationTypeError, user_stacklevel
+from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, user_stacklevel
 from ..first_use import AttributeOnFirstUse
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
@@ -328,10 +328,14 @@ def _fill_in_size(aval, sizes):
         raise TypeError("can only specify one unknown axis size with a `-1` value, got "
                         f"{tuple(sizes)}")
     known = math.prod(size for size in sizes if size != -1)
-    if not known and -1 in sizes:
+    if known == 0 and -1 in sizes:
         raise ZeroDivisionError(f"cannot reshape array of shape {aval.shape} into {tuple(sizes)}: "
                                 "with a dimension of size 0, a size of -1 may be any. Give it.")
-    if sizes.count(-1) == 1 and (known and aval.size % known == 0):
+    if -1 in sizes and any_symbolic(*sizes) and aval.size % known != 0:
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {aval.shape} and {tuple(sizes)}. The "
+            f"remainder {aval.size % known!s} should be 0.")
+    if sizes.count(-1) == 1 and aval.size % known == 0:
         sizes = [aval.size // known if size == -1 else size for size in sizes]
     if math.prod(sizes) != aval.size or -1 in sizes:
         raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "

@@ -28,6 +28,7 @@ from .complex_order import leave_nan_to_xla
 from .families import lower_fun
 from .gathering import batched_starts, gather, gather_p
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
+from .slicing import sizes_vector
 from .windows import (
     CLIP,
     GatherScatterMode,
@@ -521,9 +522,9 @@ def _clamped(x, indices, updates, *, dimension_numbers):
     """Scatter's indices, moved inside: mode "clip"."""
     aval, dtype = typeof(indices), typeof(indices).dtype
     sizes = sizes_of_updates(typeof(x), typeof(updates), dimension_numbers)
-    limits = [min(typeof(x).shape[d] - sizes[d], np.iinfo(dtype).max)
-              for d in dimension_numbers.scatter_dims_to_operand_dims]
-    limits = broadcast_in_dim(np.array(limits, dtype), aval.shape, (aval.ndim - 1,))
+    limits = sizes_vector([typeof(x).shape[d] - sizes[d]
+                           for d in dimension_numbers.scatter_dims_to_operand_dims], dtype)
+    limits = broadcast_in_dim(limits, aval.shape, (aval.ndim - 1,))
     return prim.clamp(dtype.type(0), indices, limits)
 
 

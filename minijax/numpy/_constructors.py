@@ -508,7 +508,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
         raise ValueError(f"the number of the diagonal must be a scalar integer; got {k}.")
     shape = known_sizes((N, N if M is None else M))
-    if min(shape) < 0:
+    if any(n < 0 for n in shape):
         raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))
     offset = convert(offset, offset.dtype)

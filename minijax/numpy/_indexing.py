@@ -15,6 +15,7 @@ from ..lax.gathering import gather
 from ..lax.operators import less
 from ..lax.precision import Precision
 from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
+from ..lax.slicing import size_value
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,
@@ -233,7 +234,7 @@ def nonzero_of_size(a, size: int, fills) -> tuple:
     mask = ne(a, constant_like(a, 0)) if a.dtype != bool else a
     mask = ravel(mask)
     dtype = default_int_dtype()
-    if not a.size or not size:
+    if 0 in (*a.shape, size):
         return tuple(full((size,), 0 if fill is None else fill, dtype) for fill in fills)
     seen = cumsum(mask)
     flat = cumsum(full((size,), 0, dtype).at[seen].add(1, mode="drop"))
@@ -241,6 +242,7 @@ def nonzero_of_size(a, size: int, fills) -> tuple:
     missing = iota(dtype, size) >= sum(mask)
     for n, fill in zip(a.shape, fills):
         stride //= n
-        place = rem_p.bind(div_p.bind(flat, constant_like(flat, stride)), constant_like(flat, n))
+        quotient = div_p.bind(flat, size_value(stride, dtype))
+        place = rem_p.bind(quotient, size_value(n, dtype))
         found.append(_where(missing, 0 if fill is None else fill, place))
     return tuple(convert(place, dtype) for place in found)

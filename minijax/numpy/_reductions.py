@@ -168,7 +168,7 @@ def _plain_axes(a, axis) -> tuple[int, ...] | None:
     """The axes, if the reduction is the bare primitive: of strong 32 or 64 bit floats."""
     aval = a.aval if isinstance(a, ArrayMethods) else None
     if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
-            or not aval.size:
+            or 0 in aval.shape:
         return None
     if axis is None:
         return tuple(range(aval.ndim))

@@ -74,7 +74,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
         raise ValueError(f"{method!r} is an invalid value for keyword 'method': one of "
                          f"{list(_METHODS)}")
     a, v = promote_dtypes(a, v)
-    if not a.size:
+    if 0 in a.shape:
         return zeros_like(v, np.int32)
     places = index_dtype(a.shape)
     if check_and_canonicalize_user_dtype(places, "searchsorted") != places:

@@ -127,7 +127,7 @@ class _Unique:
         (self.places,) = nonzero(self.is_new, size=size)
 
     def values(self):
-        out = self.slices[self.places] if self.slices.size else self.slices
+        out = self.slices if 0 in self.slices.shape else self.slices[self.places]
         if self.size is not None and self.fill_value is not None:
             fill = asarray(self.fill_value).astype(out.dtype)
             if out.shape[0]:
@@ -138,14 +138,16 @@ class _Unique:
         return moveaxis(out, 0, self.axis)
 
     def indices(self):
-        return self.order[self.places] if self.slices.size else self.order
+        return self.order if 0 in self.slices.shape else self.order[self.places]
 
     def inverse(self):
         numbers = zeros(self.n, dtype=int)
-        return numbers.at[self.order].set(cumsum(self.is_new) - 1) if self.slices.size else numbers
+        if 0 in self.slices.shape:
+            return numbers
+        return numbers.at[self.order].set(cumsum(self.is_new) - 1)
 
     def counts(self):
-        if not self.slices.size:
+        if 0 in self.slices.shape:
             return full((min(self.n, 1),), self.n, dtype=int)
         if self.size is None:
             return diff(concatenate([self.places, array([self.n])], 0))
@@ -156,13 +158,13 @@ class _Unique:
 def _order_of_slices(slices):
     """The indices that sort slices by their first element, and by the next where it is equal."""
     n, width = slices.shape[0], slices.size // slices.shape[0] if slices.shape[0] else 0
-    if not slices.size:
+    if 0 in slices.shape:
         return zeros(1 if 0 in slices.shape[1:] else n, dtype=int)
     return lexsort(slices.reshape(n, width).T[::-1])
 
 
 def _differ_from_last(slices, equal_nan):
-    if not slices.size:
+    if 0 in slices.shape:
         return zeros(slices.shape[0], dtype=bool)
     before, after = slices[:-1], slices[1:]
     differ = ne(after, before)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic, size_of
+from ..checks.primitives import any_symbolic, greater, lesser, size_of
 from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
@@ -24,11 +24,11 @@ from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
+from ..lax.operators import bitwise_not, reshape_method
 from ..lax.operators import matrix_transpose as _matrix_transpose
-from ..lax.operators import reshape_method
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
-from ..lax.slicing import dynamic_slice_in_dim
+from ..lax.slicing import dynamic_slice_in_dim, size_value
 from ._arguments import (
     canonical_axis,
     canonical_shape,
@@ -356,7 +356,7 @@ def _roll_dynamic(a, shift, axis):
     if len(shape) != 1:
         raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     for s, d in zip(broadcast_to(shift, shape), np.broadcast_to(axis, shape)):
-        d, n = int(d), np.int32(a.shape[d])
+        d, n = int(d), size_value(a.shape[d], np.dtype("int32"))
         s = remainder(convert(s, np.dtype("int32")), lax_max(n, np.int32(1)))
         a = dynamic_slice_in_dim(cutting.concatenate((a, a), d), sub(n, s), a.shape[d], axis=d)
     return a
@@ -618,12 +618,29 @@ def diag_indices_from(arr) -> tuple:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
+    if any_symbolic(n, m):
+        return _places_in(tri(n, m, k, bool), static_index(k), n, n if m is None else m)
     return tuple(map(array, np.tril_indices(static_index(n), static_index(k), m)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and above a diagonal of an `n` by `m` matrix."""
+    if any_symbolic(n, m):
+        mask = bitwise_not(tri(n, m, k - 1, bool))
+        return _places_in(mask, -static_index(k), n if m is None else m, n)
     return tuple(map(array, np.triu_indices(static_index(n), static_index(k), m)))
+
+
+def _places_in(triangle, k, rows, columns):
+    """The places of what a mask keeps: on and below a diagonal of a matrix of this shape, or on
+    and above one of its transpose."""
+    from ._indexing import nonzero_of_size  # it imports this module
+
+    above = lesser(greater(-k, 0), rows)  # rows without any
+    ramp = lesser(greater(columns - greater(k, 0), 0), rows - above)  # each one more than the last
+    first = greater(k, 0) + 1
+    size = ramp * (2 * first + ramp - 1) // 2 + (rows - above - ramp) * columns
+    return nonzero_of_size(triangle, size, (0, 0))
 
 
 def _indices_from(name, function):

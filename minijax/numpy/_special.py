@@ -349,7 +349,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     if any(np.ndim(fill) for fill in fills):
         raise ValueError("nonzero: fill_value must be a scalar, or a tuple with one for each "
                          f"dimension, got {fill_value!r}.")
-    fills = fills if a.size else (0,) * a.ndim  # as in JAX
+    fills = (0,) * a.ndim if 0 in a.shape else fills  # as in JAX
     if size is not None and not is_concrete(a):
         return nonzero_of_size(a, size, fills)
     value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "

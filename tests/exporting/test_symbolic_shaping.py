@@ -50,10 +50,9 @@ def test_padding_that_jax_may_refuse(mode, size):
     np.testing.assert_allclose(out, np.pad(x, ((size - 1, 1), (0, 0)), mode), rtol=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["wrap", "linear_ramp"])
-def test_padding_that_minijax_refuses(mode):
+def test_padding_that_minijax_refuses():
     with pytest.raises(NotImplementedError, match="the widths 0 and b"):
-        called(jx, lambda x: jx.numpy.pad(x, ((0, x.shape[0]), (0, 0)), mode), S)
+        called(jx, lambda x: jx.numpy.pad(x, ((0, x.shape[0]), (0, 0)), "linear_ramp"), S)
 
 
 @pytest.mark.parametrize("width", [-1, 3])
