@@ -28,14 +28,17 @@ _FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 
 
 _changes = 0  # of all settings, in all threads
+_overrides_in_force = 0  # in all threads
+common_context: int | None = None  # the answer of `trace_context` if it is the same in all threads
 _changes_lock = threading.Lock()
 
 
 def _count_change() -> None:
     """Note that a setting has changed."""
-    global _changes
+    global _changes, common_context
     with _changes_lock:
         _changes += 1
+        common_context = None
 
 
 class _Overrides(threading.local):
@@ -87,8 +90,11 @@ class State:
         previous = values.pop(self, _UNSET)
         if value is not _UNSET:
             values[self] = value
+        global _overrides_in_force
+        more = (value is not _UNSET) - (previous is not _UNSET)
         with _changes_lock:
-            self.overridden += (value is not _UNSET) - (previous is not _UNSET)
+            self.overridden += more
+            _overrides_in_force += more
         return previous
 
     def _tell(self, value: Any, begins: bool) -> None:
@@ -463,15 +469,26 @@ def trace_context() -> int:
 
     Every call of a jitted function needs it, so the answer is kept until some setting changes.
     """
+    if common_context is not None:
+        return common_context
     changes, number = _trace_context.answer
-    if changes != _changes:
+    if changes != _changes or not _overrides_in_force:
         changes = _changes
         values = [state.value for state in traced_settings]
         while values[-1] is None:  # a setting that is added later changes nothing while it is None
             values.pop()
         number = _contexts.setdefault(tuple(values), next(_new_numbers))
         _trace_context.answer = changes, number
+        _share(changes, number)
     return number
+
+
+def _share(changes: int, number: int) -> None:
+    """Keep the answer for all threads, if it is still right and none has settings of its own."""
+    global common_context
+    with _changes_lock:
+        if changes == _changes and not _overrides_in_force:
+            common_context = number
 
 
 def context_differences(new: int, old: int) -> Iterator[str]:

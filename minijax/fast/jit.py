@@ -168,9 +168,9 @@ class FastCall(JitFunction):
     def __call__(self, *args, **kwargs):
         if state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
-        if (run := self._repeated.get("run")) is not None:
+        if repeated := self._repeated:
             try:
-                result = run(args, kwargs)
+                result = repeated["run"](args, kwargs)
             except RuntimeError as error:
                 self._failed(error, self._described(args, kwargs)[1])
             if result is not DIFFERENT:

@@ -6,7 +6,7 @@ several times in a row, a Python function is written for it, without loops and w
 
     def repeated(args, kwargs):
         try:
-            if context() != number or kwargs: return DIFFERENT
+            if common != number and context() != number or kwargs: return DIFFERENT
             [a0, a1] = args
             if type(a0) is not Array or a0.placed_type is not t0: return DIFFERENT
             b0 = a0._buffer
@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..core.array import Array
 from ..core.tree import DICT, LIST, NAMEDTUPLE, NONE_TYPE, TUPLE, node_type_of
 from ..runtime.jit import array_classes
@@ -149,8 +150,9 @@ class _Writer:
 def arguments(writer: _Writer, args: tuple, kwargs: dict, plan: Any) -> None:
     """Check how many arguments there are, and take them apart: the static ones, and the trees."""
     number, context = trace_context(), writer.known(trace_context)
+    common = f"{writer.known(settings)}.common_context"
     named = f"len(kwargs) != {len(kwargs)}" if kwargs else "kwargs"
-    writer.refuse(f"{context}() != {number} or {named}")
+    writer.refuse(f"{common} != {number} and {context}() != {number} or {named}")
     names, values = writer.parts("args", args), [*args, *kwargs.values()]
     for name in kwargs:
         names.append(writer.name())

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import minijax
 from minijax import settings
 from minijax.settings import config
 from tests.oracle import jax
@@ -252,3 +254,35 @@ def test_bad_environment_variables_are_named(variable, word):
     last_line = result.stderr.strip().splitlines()[-1]
     assert result.returncode and "ValueError" in last_line
     assert variable in last_line and word in last_line
+
+
+def test_one_trace_context_serves_all_threads_unless_one_has_settings_of_its_own():
+    def elsewhere():
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(settings.trace_context).result()
+
+    here = settings.trace_context()
+    assert settings.common_context == here == elsewhere()
+    with settings.default_matmul_precision("highest"):
+        assert settings.common_context is None
+        assert settings.trace_context() != here == elsewhere()
+        with ThreadPoolExecutor(1) as pool, settings.default_matmul_precision(None):
+            assert pool.submit(settings.trace_context).result() == settings.trace_context() == here
+        assert settings.common_context is None and settings.trace_context() != here
+    assert settings.common_context is None  # until somebody asks
+    assert settings.trace_context() == here == settings.common_context == elsewhere()
+
+
+def test_a_jitted_function_follows_the_settings_of_each_thread_after_many_calls():
+    f = minijax.jit(lambda x: x + (1.0 if settings.default_matmul_precision.value else 0.0))
+    x = minijax.jit(lambda x: x)(minijax.numpy.ones(2))
+
+    def results():
+        return {float(f(x)[0]) for _ in range(20)}
+
+    assert results() == {1.0}
+    with settings.default_matmul_precision("highest"), ThreadPoolExecutor(1) as pool:
+        assert results() == {2.0}
+        assert pool.submit(results).result() == {1.0}
+        assert results() == {2.0}
+    assert results() == {1.0}
