@@ -47,3 +47,25 @@ def test_strict_promotion(name):
         return run
 
     both(program)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64"])
+@pytest.mark.parametrize("name", ["add", "maximum", "equal", "where"])
+def test_numbers_beside_arrays(name, dtype):
+    """A Python number is weak and gives way; a truth value is not."""
+    def program(jx):
+        def kind(number, fun):
+            try:
+                return str(fun(jx.numpy.ones(2, dtype), number).dtype)
+            except Exception:  # `TypePromotionError`, or another message of it
+                return None
+
+        def run():
+            where = lambda x, y: jx.numpy.where(True, x, y)
+            fun = where if name == "where" else getattr(jx.numpy, name)
+            with jx.numpy_dtype_promotion("strict"):
+                return [kind(number, f) is None for number in (True, np.bool_(True), 1, 1.5, 1j)
+                        for f in (fun, lambda x, y: fun(y, x), jx.jit(lambda x, y: fun(x, y)))]
+        return run
+
+    both(program)

@@ -329,7 +329,7 @@ def distinct_references(avals: Sequence, name: str, leaves: Sequence,
     """Raise `ValueError` if the same reference is passed twice to the function `name`."""
     seen: dict[int, int] = {}
     for i, (aval, x) in enumerate(zip(avals, leaves)):
-        if not hasattr(aval, "inner_aval"):
+        if not hasattr(aval, "inner_aval") or x is aval:  # a type stands for any reference
             continue
         first = seen.setdefault(id(x), i)
         if first != i:

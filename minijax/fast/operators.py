@@ -19,7 +19,7 @@ from ..core.dtypes import short_of
 from ..core.extension import Extension, hooks, register
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
-from ..settings import enable_x64
+from ..settings import enable_x64, numpy_dtype_promotion
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
 UFUNCS: dict[str, tuple[np.ufunc, str]] = {
@@ -40,6 +40,8 @@ def scalar_operand(x: Any, aval) -> Any:
     """The Python scalar `x` beside an array of strong type `aval`, or `None` if it widens it."""
     kind = _SCALAR_KINDS.get(type(x))
     if kind is None or aval.weak_type or kind > _ARRAY_KINDS.get(aval.dtype.kind, -1):
+        return None
+    if kind == 0 and numpy_dtype_promotion.value == "strict":  # a truth value is not weak
         return None
     if kind == 1 and not -2**31 <= x < 2**31:  # refused, or an integer of 64 bits
         return None

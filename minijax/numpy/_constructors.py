@@ -555,8 +555,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
     offset = ensure_array("tri", k)
     if not dtypes.issubdtype(offset.dtype, np.integer):
         raise TypeError(f"offset must be an integer, got {offset!r}")
-    rows = add(broadcasted_iota("int32", shape, 0), convert(offset, np.dtype("int32")))
-    return convert(ge(rows, broadcasted_iota("int32", shape, 1)), dtype)
+    index = dtypes.canonicalize_dtype(int)
+    rows = add(broadcasted_iota(index, shape, 0), convert(offset, index))
+    return convert(ge(rows, broadcasted_iota(index, shape, 1)), dtype)
 
 
 def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:

@@ -241,14 +241,14 @@ def _reduce(treedef):
 def walk(self: PyTreeDef, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
          leaves: Iterable[Any]) -> Any:
     """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
-    leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
+    leaves = list(leaves)
     checks.number_of_leaves(self, leaves, "walk")
-    return _walk(self, f_node, iter(leaves))
+    return _walk(self, f_node, map(f_leaf, leaves) if f_leaf else iter(leaves))
 
 
 def _walk(treedef, f_node, leaves):
     if treedef is LEAF:
-        return next(leaves)
+        return next(leaves)  # `f_leaf` is called here: each node comes right behind its leaves
     results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
     return f_node(
         results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from ..checks.array import IMMUTABLE
 from ..checks.tree import GetAttrKey
+from ..core import dtypes
 from ..core.batching import BatchTracer
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.primitives import convert
@@ -137,12 +141,12 @@ def _swap(ref, idx, value, where):
 
 
 def _of_kind(value, ref):
-    """A number of the kind of the contents takes their dtype."""
+    """A number of the kind of the contents takes their dtype, and so does any integer."""
     checks.contents(value, is_ref(value))
     aval, dtype = typeof(value), typeof(ref).dtype
-    same_kind = aval.dtype.kind == dtype.kind or {aval.dtype.kind, dtype.kind} <= {*"iu"} \
-        or {aval.dtype.kind, dtype.kind} <= {*"fV"}
-    return convert(value, dtype) if aval.weak_type and same_kind else value
+    both = lambda kind: all(dtypes.issubdtype(d, kind) for d in (aval.dtype, dtype))
+    fits = both(np.integer) or aval.weak_type and both(np.floating)
+    return convert(value, dtype) if fits else value
 
 
 @api_boundary
@@ -181,6 +185,14 @@ class RefView:
     @property
     def dtype(self):
         return typeof(self.ref).dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
     at = property(lambda self: _Viewer(self))
     __getitem__ = get

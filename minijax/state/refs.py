@@ -116,6 +116,7 @@ class AbstractRef:
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
     placement = property(lambda self: self.inner_aval.placement)
+    aval = property(lambda self: self)  # a type may stand for an argument of `make_jaxpr`
 
     def update(self, inner_aval=None, memory_space=None, kind=None, **changes) -> AbstractRef:
         """The same type with some parts, or attributes of its contents' type, replaced."""

@@ -221,6 +221,18 @@ def test_walk(tree):
 
 
 @every_tree
+def test_walk_visits_a_node_behind_its_leaves(tree):
+    def visits(library):
+        seen = []
+        leaves, treedef = library.tree_flatten(tree)
+        treedef.walk(lambda children, data: seen.append(("node", data)),
+                     lambda leaf: seen.append(leaf), leaves)
+        return repr(seen)
+
+    assert visits(pytree) == visits(jax.tree_util)
+
+
+@every_tree
 def test_from_node_data_and_children(tree):
     treedef = pytree.tree_structure(tree)
     make = pytree.PyTreeDef.from_node_data_and_children

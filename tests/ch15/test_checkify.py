@@ -382,3 +382,22 @@ def test_a_check_comes_before_what_is_added():
     checked = our_checkify.checkify(lambda x: our_checkify.check(inner(x) > 0, "second"), our_checkify.all_checks)
     for _ in range(3):
         assert checked(-1.0)[0].get().startswith("second")
+
+
+@pytest.mark.parametrize("where", ["in", "out", "both"])
+def test_a_jitted_function_with_shardings(where):
+    """The error is among the results, and has no sharding."""
+    def program(jx):
+        def run(x):
+            mesh = jx.make_mesh((2,), ("i",), axis_types=(jx.sharding.AxisType.Auto,))
+            sharding = jx.NamedSharding(mesh, jx.P("i"))
+            options = {f"{side}_shardings": sharding for side in ("in", "out")
+                       if where in (side, "both")}
+            C = library(jx).C
+            checked = C.checkify(jx.jit(lambda x: (x / x, x + 1), **options), C.all_checks)
+            error, outs = checked(x)
+            good, _ = checked(x + 1)
+            return error.get()[:16], good.get(), outs
+        return run
+
+    both(program, np.arange(4, dtype=F32))

@@ -128,3 +128,14 @@ def test_not_mapped_over():
     both(program, X, raises=TypeError)
     with pytest.raises(TypeError, match="TransformedRefs are not allowed"):
         program(minijax)(X)
+
+
+def test_what_a_view_shows_of_its_shape():
+    def program(jx):
+        @jx.jit
+        def shapes():
+            view = jx.new_ref(jx.numpy.zeros((2, 7))).at[0, 1:6]
+            return [view.ndim, view.size, *view.shape, view.at[1].ndim]
+        return shapes
+
+    both(program)

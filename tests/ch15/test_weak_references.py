@@ -43,3 +43,30 @@ def test_derivatives(name):
         return lambda x: (f(x), jx.grad(f)(x), jx.jvp(f, (x,), (x,)), jx.jit(f)(x))
 
     both(program, 1.5)
+
+
+DTYPES = ("bool", "int8", "int32", "uint8", "int4", "float16", "bfloat16", "float32", "complex64")
+UPDATES = {
+    "set": lambda jx, r, x: r.__setitem__(0, x),
+    "swap": lambda jx, r, x: jx.ref.swap(r, 0, x),
+    "addupdate": lambda jx, r, x: jx.ref.addupdate(r, 0, x),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UPDATES)
+def test_dtypes_that_are_converted(name, dtype):
+    """An integer becomes an integer of another width, and a weak float one of another."""
+    def program(jx):
+        def result(value):
+            ref = jx.new_ref(jx.numpy.zeros(2, dtype))
+            try:
+                UPDATES[name](jx, ref, value)
+            except ValueError:
+                return None
+            return ref[...].astype("complex64")
+
+        values = [True, 1, 1.5, 1j, *(jx.numpy.full((), 3, other) for other in DTYPES)]
+        return lambda: [*map(result, values)]
+
+    both(program)

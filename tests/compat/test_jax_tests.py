@@ -230,6 +230,21 @@ def inlined_operations_come_from_the_call(jx):
 
 
 @row
+def types_of_references_as_arguments(jx):
+    primitives, types = (private(jx, f"state.{name}") for name in ("primitives", "types"))
+    refs = [types.shaped_array_ref((2,), np.dtype("float32")) for _ in range(2)]
+
+    def f(a, b, x):
+        primitives.ref_addupdate(a, (), x)
+        b[0] = a[1]
+        return b[...]
+
+    jaxpr = jx.make_jaxpr(f)(*refs, jx.ShapeDtypeStruct((2,), "float32"))
+    pure = private(jx, "state.discharge").discharge_state(jaxpr)
+    return str(jaxpr), jx.core.eval_jaxpr(pure.jaxpr, pure.consts, X[0], X[1], X[0])
+
+
+@row
 def private_names_of_references(jx):
     primitives, types = private(jx, "state.primitives"), private(jx, "state.types")
     discharge = private(jx, "state.discharge")

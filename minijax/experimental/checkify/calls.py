@@ -97,10 +97,9 @@ def _check_call(error, enabled, eqn, operands):
     leaves, in_tree = tree_flatten(error)
     checked = _checked_call(eqn.own_params["jaxpr"], frozenset(enabled), in_tree,
                             tuple(map(typeof, leaves)))
-    new = [None] * len(leaves)
-    params = calls[eqn.primitive].params(eqn.own_params, checked.jaxpr,
-                                         [*new, *range(len(operands))],
-                                         [*new, *range(len(eqn.outvars))])
+    places = [*[None] * len(leaves), *range(len(operands))]
+    out_places = [*[None] * checked.error_tree.num_leaves, *range(len(eqn.outvars))]
+    params = calls[eqn.primitive].params(eqn.own_params, checked.jaxpr, places, out_places)
     return checked.split(eqn.primitive.bind(*leaves, *operands, **params))
 
 

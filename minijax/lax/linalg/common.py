@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...checks import primitives as checks
+from ...core import dtypes
 from ...core.batching import bdim_at_front, primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.primitives import all_weak, convert, select
@@ -139,20 +140,20 @@ def symmetrize(x):
 
 def eye(dtype: np.dtype, n: int):
     """A matrix with ones on the diagonal."""
-    return convert(prim.eq(*_places(n, n, 0)), dtype)
+    return convert(prim.eq(*_places(n, n, 0, np.dtype(np.int32))), dtype)
 
 
 def _below(n: int, m: int, k: int):
     """Which elements of a matrix are on or below the diagonal number `k`."""
     if not state.trace.staging:
         return np.tri(n, m, k, np.bool_)
-    return prim.ge(*_places(n, m, k))
+    return prim.ge(*_places(n, m, k, dtypes.canonicalize_dtype(int)))
 
 
-def _places(n, m, k):
+def _places(n, m, k, dtype):
     """For each element the number of its row plus `k`, and that of its column."""
-    rows = prim.add(broadcasted_iota(np.int32, (n, m), 0), np.int32(k))
-    return rows, broadcasted_iota(np.int32, (n, m), 1)
+    rows = prim.add(broadcasted_iota(dtype, (n, m), 0), dtype.type(k))
+    return rows, broadcasted_iota(dtype, (n, m), 1)
 
 
 def tril(x, k: int = 0):

@@ -104,8 +104,9 @@ def _checked(method: str) -> str:
 def _as_points(xi, ndim: int):
     """An array whose last axis has the coordinates."""
     if isinstance(xi, tuple):
-        return jnp.stack(jnp.broadcast_arrays(*xi), axis=-1) if len(xi) > 1 else _as_points(
-            xi[0], ndim)
+        if len(xi) == 1:
+            return _as_points(xi[0], ndim)
+        return jnp.stack([x.astype(float) for x in jnp.broadcast_arrays(*xi)], axis=-1)
     check_arraylike("RegularGridInterpolator", xi)
     xi = jnp.asarray(xi)
     return xi.reshape(-1, ndim) if xi.ndim == 1 else xi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -232,7 +233,7 @@ def _normalized(dataset, weights):
 
 def _log_normalizer(diagonal):
     """log √det(2πC), of C = L Lᵀ, from the diagonal of L."""
-    return jnp.sum(jnp.log(diagonal)) + 0.5 * len(diagonal) * np.log(2 * np.pi)
+    return jnp.sum(jnp.log(diagonal)) + 0.5 * len(diagonal) * math.log(2 * math.pi)
 
 
 def _convolve(factor, kde, mean):
@@ -247,14 +248,16 @@ def _convolve(factor, kde, mean):
 def _evaluate(in_log, kde, points):
     """The density at the columns of `points`, or its logarithm. The inverse covariance is L Lᵀ:
     after multiplication with Lᵀ, the kernels are round."""
-    whitening = cholesky(kde.inv_cov)
-    centers, points = kde.dataset.T @ whitening, points.T.astype(whitening.dtype) @ whitening
+    dataset, weights, points, inv_cov = promote_dtypes_inexact(
+        kde.dataset, kde.weights, points, kde.inv_cov)
+    whitening = cholesky(inv_cov)
+    centers, points = dataset.T @ whitening, points.T @ whitening
     log_height = -_log_normalizer(1 / jnp.diag(whitening))
 
     def at_point(point):
         exponents = log_height - 0.5 * jnp.sum(jnp.square(centers - point[None]), axis=1)
         if in_log:
-            return logsumexp(jnp.log(kde.weights) + exponents)
-        return jnp.sum(kde.weights * jnp.exp(exponents))
+            return logsumexp(jnp.log(weights) + exponents)
+        return jnp.sum(weights * jnp.exp(exponents))
 
     return vmap(at_point)(points)
