@@ -366,7 +366,7 @@ class PrintedVar:
         return context.var_names[self]
 
     def __repr__(self):
-        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
 class PrintedDropVar:

@@ -69,6 +69,10 @@ def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
                          "Use `x.filled(value)`, or `jnp.where` and the mask.")
     if valid:
         return
+    # NumPy takes a sparse array for a sequence, and makes an array of its rows' elements.
+    if isinstance(x, np.ndarray) and x.ndim and x.size and hasattr(x.flat[0], "indices"):
+        raise ValueError("setting an array element with a sequence. Make a sparse array dense "
+                         "first, by its method `todense`.")
     if getattr(dtype, "kind", None) in tuple("iufc"):
         largest = {"f": 8, "c": 16}.get(dtype.kind, dtype.itemsize)
         similar = np.dtype(f"{dtype.kind}{min(dtype.itemsize, largest)}").name

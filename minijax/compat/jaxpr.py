@@ -24,6 +24,8 @@ class EqnContext:
 
     __slots__ = ()
     manager = contextlib.nullcontext()
+    compute_type = xla_metadata = None
+    threefry_partitionable, remove_size_one_mesh_axis = True, False
 
 
 def gensym() -> Callable[[ShapedArray], Var]:

@@ -21,7 +21,7 @@ from ..core.extension import hooks
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import api_boundary, transformed
 from ..lax.shaping import iota
-from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappables
+from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappable_of, vmappables
 
 
 @functools.wraps(api.vmap, ("__name__", "__qualname__", "__doc__", "__annotations__"))
@@ -100,7 +100,7 @@ def _to_elt(trace, get_idx, x, spec):
     """One example of an argument, or of a part of one."""
     if is_vmappable(x):
         part = functools.partial(_to_elt, trace, get_idx)
-        return vmappables[type(x)].to_elt(part, get_idx, x, spec)
+        return vmappable_of(x).to_elt(part, get_idx, x, spec)  # type: ignore[union-attr]
     axis = _batch_dim(x, spec)
     return x if axis is None else BatchTracer(trace, x, axis)
 
@@ -117,7 +117,8 @@ def _from_elt(trace, axis_data, x, spec):
         def part(axis_size, element, spec):
             return _from_elt(trace, axis_data._replace(size=axis_size), element, spec)
 
-        return vmappables[type(x)].from_elt(part, axis_data.size, x, spec)
+        return vmappable_of(x).from_elt(  # type: ignore[union-attr]
+            part, axis_data.size, x, spec)
     value, dim = trace.to_batch_info(x)
     return trace.in_parent(matchaxis, axis_data, dim, spec, value)
 

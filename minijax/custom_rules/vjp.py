@@ -115,7 +115,7 @@ class custom_vjp(CustomRule):
         self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
-        self.symbolic_zeros = False
+        self.symbolic_zeros = self.optimize_remat = False
         self._arity = takes_just(fun)
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
@@ -140,6 +140,7 @@ class custom_vjp(CustomRule):
             raise NotImplementedError(
                 "remat optimization for custom_vjp does not support symbolic zeros")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     @api_boundary
     def __call__(self, *args, **kwargs):

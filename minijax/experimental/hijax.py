@@ -18,7 +18,7 @@ from typing import Any
 from ..checks.core import pytype_aval_mappings
 from ..checks.jaxpr import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
-from ..core.batching import WithTrace, primitive_batchers, unmapped_aval
+from ..core.batching import BatchTrace, WithTrace, primitive_batchers
 from ..core.core import (
     Primitive,
     ShapedArray as ShapedArray,
@@ -41,11 +41,21 @@ from ..core.transposition import (
     is_undefined_primal as is_undefined_primal,
     primitive_transposes,
 )
+from ..core.primitives import add_any_p
 from ..core.tree import tree_flatten, tree_leaves, tree_map
 from ..custom_rules import custom_vjp
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef
+from ..pytree.vmappables import vmappables
+from .mapped_values import (
+    MappingSpec as MappingSpec,
+    batch_trace_of,
+    example_of,
+    mapped_by_spec,
+    sum_of_examples,
+    unmapped,
+)
 from .mutable_values import (
     Untraced,
     guarded,
@@ -163,6 +173,9 @@ class VJPHiPrimitive:
         if tree != self.in_tree:
             raise ValueError(f"{self}: expected arguments of structure {self.in_tree}, got {tree}.")
         if self._is_high and not any(map(is_differentiated, leaves)):
+            trace = batch_trace_of(leaves)
+            if trace and (_defines(self, "batch") or _defines(self, "batch_dim_rule")):
+                return self.out_tree.unflatten(_batched(self, trace, leaves))
             leaves = [resolved(x) if is_high(x) else x for x in leaves]
             outs, tree = tree_flatten(made(self.expand(*self.in_tree.unflatten(leaves))))
             return tree.unflatten(guarded(outs, type(self).__name__))
@@ -255,7 +268,7 @@ def _jvp(primals, tangents, *, _prim):
         fun = _with_vjp(_prim, [not isinstance(t, Zero) for t in tangents])
         return jvpfun(fun, primals, tangents)
     nonzeros = _prim.in_tree.unflatten([not isinstance(t, Zero) for t in tangents])
-    directions = _prim.in_tree.unflatten(map(instantiate_zeros, tangents))
+    directions = _prim.in_tree.unflatten(map(_instantiated, tangents))
     if waiting and _defines(_prim, "lin", "linearized"):
         out, residuals, *_ = _prim.lin(nonzeros, *args)
         tangent = _prim.linearized(residuals, *directions)
@@ -264,10 +277,17 @@ def _jvp(primals, tangents, *, _prim):
     return tree_leaves(out), _prim.out_tree.flatten_up_to(tangent)
 
 
+def _instantiated(tangent):
+    """A tangent as a value. A type of hijax says what its zero is."""
+    if isinstance(tangent, Zero) and getattr(tangent.aval, "is_high", False):
+        return tangent.aval.vspace_zero()
+    return instantiate_zeros(tangent)
+
+
 def _with_vjp(prim, nonzeros):
     """The operation on flat arguments, with its rule for reverse mode. `nonzeros` says for each
     argument whether it has a tangent."""
-    fun = custom_vjp(lambda *leaves: call_hi_primitive_p.bind(*leaves, _prim=prim))
+    fun = custom_vjp(lambda *leaves: tree_leaves(prim(*prim.in_tree.unflatten(leaves))))
 
     def fwd(*leaves):
         out, residuals, *_ = prim.vjp_fwd(prim.in_tree.unflatten(nonzeros),
@@ -287,7 +307,7 @@ def _with_vjp(prim, nonzeros):
 
 def _transpose(cts, *leaves, _prim):
     slots = [_Accumulator(x.aval) if is_undefined_primal(x) else x for x in leaves]
-    cts = _prim.out_tree.unflatten(map(instantiate_zeros, cts))
+    cts = _prim.out_tree.unflatten(map(_instantiated, cts))
     _prim.transpose(cts, *_prim.in_tree.unflatten(slots))
     return [slot.total() if isinstance(slot, _Accumulator) else None for slot in slots]
 
@@ -296,6 +316,16 @@ def _batch(trace, leaves, dims, *, _prim):
     args, in_dims = _prim.in_tree.unflatten(leaves), _prim.in_tree.unflatten(dims)
     out, out_dims = _prim.batch(trace.axis_data, args, in_dims)
     return tree_leaves(out), _dims_of(_prim.out_tree, out_dims)
+
+
+def _batched(prim: VJPHiPrimitive, trace: BatchTrace, leaves: Sequence) -> list:
+    """The results for one example, by the rule of the operation. This is done without an equation,
+    because results that are no arrays are mapped by specs, which `BatchTrace` does not know."""
+    values, dims = zip(*map(trace.to_batch_info, leaves))
+    args, in_dims = prim.in_tree.unflatten(values), prim.in_tree.unflatten(dims)
+    out, out_dims = trace.in_parent(prim.batch, trace.axis_data, args, in_dims)
+    return [example_of(trace, x, d)
+            for x, d in zip(tree_leaves(out), _dims_of(prim.out_tree, out_dims))]
 
 
 def _dims_of(tree, dims) -> list:
@@ -322,9 +352,9 @@ class VmapOf(VJPHiPrimitive):
         out_dims = _dims_of(prim.out_tree, out_dim)
         size = axis_data.size
         self.in_avals = prim.in_tree.unflatten([
-            unmapped_aval(size, d, aval) for d, aval in zip(self.in_dims_flat, prim.in_avals_flat)])
+            unmapped(size, d, aval) for d, aval in zip(self.in_dims_flat, prim.in_avals_flat)])
         self.out_aval = prim.out_tree.unflatten([
-            unmapped_aval(size, d, aval) for d, aval in zip(out_dims, prim.out_avals_flat)])
+            unmapped(size, d, aval) for d, aval in zip(out_dims, prim.out_avals_flat)])
         self.params = {"prim": prim, "axis_data": axis_data, "in_dims": in_dims,
                        "out_dim": out_dim}
         for method in ("vjp_fwd", "jvp", "lin"):  # what the operation lacks, this lacks, too
@@ -365,7 +395,16 @@ class VmapOf(VJPHiPrimitive):
             accumulator.accum(x.sum(0) if d is None else x)
 
     def batch_dim_rule(self, axis_data, dims, /):
-        raise NotImplementedError(f"vmap of vmap of {self.prim}: define its method `batch`.")
+        """The rule for one example does not see the inner batch dimension of an operand, so it is
+        told the outer one without it. Its answer does not count the inner one of the result."""
+        dims = _dims_of(self.in_tree, dims)
+        seen = [d if d is None or inner is None else d - (inner < d)
+                for d, inner in zip(dims, self.in_dims_flat)]
+        out_dim = self.prim.batch_dim_rule(axis_data, self.in_tree.unflatten(seen))
+        return self.out_tree.unflatten([
+            d if d is None or inner is None else d + (inner <= d)
+            for d, inner in zip(_dims_of(self.out_tree, out_dim),
+                                _dims_of(self.out_tree, self.out_dim))])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -440,10 +479,19 @@ def is_differentiated(x: Any) -> bool:
 
 
 class _NoDType:
-    """In place of the dtype of an array."""
+    """In place of the dtype of an array. It is equal to that of the same type."""
 
     name = "hijax"
     kind = "O"
+
+    def __init__(self, type_of_values: HiType):
+        self._type = type_of_values
+
+    def __eq__(self, other):
+        return isinstance(other, _NoDType) and self._type == other._type
+
+    def __hash__(self):
+        return hash((_NoDType, self._type))
 
     @property
     def dtype(self) -> Any:
@@ -452,22 +500,49 @@ class _NoDType:
         raise Untraced
 
 
-_NO_DTYPE = _NoDType()
+# What types that do not say it answer. (They may be dataclasses, so a class attribute would be
+# the default of a field.)
+class _NoShape(tuple):
+    """The shape of a value that is no array. The engine has a `MappingSpec` for a dimension, where
+    it batches a call of a function with such an operand."""
+
+    __slots__ = ()
+
+    def __getitem__(self, i):
+        if isinstance(i, MappingSpec):
+            raise NotImplementedError(
+                f"A value that vmap maps by {i} was passed to a function with rules of its own, or "
+                "to a transformation. Pass its elements, which are arrays.")
+        return super().__getitem__(i)
+
+
+_AS_OF_A_SCALAR: dict[str, Any] = {"shape": _NoShape(), "ndim": 0}
 
 
 class HiType:
     """A type of values that are no arrays. Subclasses say how arrays represent a value:
-    `lo_ty()`, `lower_val(value)`, `raise_val(*arrays)`."""
+    `lo_ty()`, `lower_val(value)`, `raise_val(*arrays)`. They may say
+
+      to_tangent_aval(), vspace_zero(), vspace_add(x, y): for derivatives;
+      dec_rank(size, spec), inc_rank(size, spec): for `vmap`, with a `MappingSpec`;
+      leading_axis_spec(): for `scan`.
+    """
 
     is_high = True
     has_qdd = False
     # What the engine asks of the type of an array.
-    dtype: Any = _NO_DTYPE
+    dtype: Any = property(_NoDType)
     weak_type = False
     placement: Any = None
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        vmappables[cls] = mapped_by_spec
+
     def __getattr__(self, name):
-        if name in ("shape", "ndim", "update"):
+        if name in _AS_OF_A_SCALAR:
+            return _AS_OF_A_SCALAR[name]
+        if name == "update":
             raise NotImplementedError(
                 f"A value of type {type(self).__name__}, a type of hijax, cannot be traced in this "
                 "way in minijax. Pass arrays, `lower_val` makes them.")
@@ -496,8 +571,6 @@ class MutableHiType(HiType):
         raise NotImplementedError("The arrays of a value that changes are those of `lo_ty_qdd`.")
 
 
-class MappingSpec:
-    """How a value of a `HiType` is mapped by `vmap`."""
 
 
 class HiPspec:
@@ -512,6 +585,8 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
       typeof_fn: from a value to its type, a `HiType`.
     """
     pytype_aval_mappings[val_cls] = typeof_fn
+    vmappables[val_cls] = mapped_by_spec
+    primitive_batchers[add_any_p] = sum_of_examples
     register_class(val_cls)
     install_methods({"__getattr__": _of_type}, Tracer)
 

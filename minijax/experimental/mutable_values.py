@@ -21,15 +21,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.core import pytype_aval_mappings
-from ..core.batching import primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray, Tracer, install_methods, state, typeof
+from ..core.batching import BatchTracer, primitive_batchers
+from ..core.core import Primitive, Tracer, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from ..core.jit import by_place
 from ..core.lowering import register_lowering
 from ..core.partial_eval import JaxprTrace
-from ..core.staging import DynamicJaxprTrace
+from ..core.primitives import add_any_p
+from ..core.staging import DynamicJaxprTrace, staging_rules
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..runtime.jit import jit
 
@@ -165,6 +166,11 @@ def _is_differentiated() -> bool:
     return False
 
 
+def is_mapped(x: Any) -> bool:
+    """Whether `x` stands for one example of such values."""
+    return isinstance(x, BatchTracer) and getattr(x.aval, "is_high", False)
+
+
 # In a jaxpr, nothing is left of an operation with a derivative of its own. This identity is, and
 # refuses to be differentiated.
 rule_lost_p = Primitive("rule_lost")
@@ -215,37 +221,6 @@ def cur_qdd(x: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------
 # Values as arrays
-
-
-def _own_type(aval: ShapedArray) -> list:
-    return [aval]
-
-
-def _own_contents(aval: ShapedArray, x: Any) -> list:
-    return [x]
-
-
-def _itself(aval: ShapedArray, x: Any) -> Any:
-    return x
-
-
-def _mapped(aval: ShapedArray, size: int | None, spec: Any) -> ShapedArray:
-    return aval if spec is None else aval.update(
-        shape=aval.shape[:spec] + aval.shape[spec + 1:])
-
-
-def _unmapped(aval: ShapedArray, size: int, spec: Any) -> ShapedArray:
-    return unmapped_aval(size, spec, aval)
-
-
-def _leading_axis(aval: ShapedArray) -> int:
-    return 0
-
-
-# An array represents itself, so that types whose parts are of any type need no distinction.
-install_methods({"lo_ty": _own_type, "lower_val": _own_contents, "raise_val": _itself,
-                 "dec_rank": _mapped, "inc_rank": _unmapped, "leading_axis_spec": _leading_axis},
-                ShapedArray)  # type: ignore[misc]
 
 
 class _Form(NamedTuple):
@@ -423,7 +398,7 @@ class _HiCalls:
         return tracing
 
     def _bind(self, call, tracing):
-        differentiated = _is_differentiated()
+        differentiated = _is_differentiated() or any(map(is_mapped, call.leaves))
         if tracing is not _BY_ARRAYS:
             if not (differentiated and _has_lost_rules(tracing.jaxpr.jaxpr)):
                 return super()._bind(call, tracing)  # type: ignore[misc]
@@ -539,6 +514,12 @@ class HiValues(Extension):
     def jit_class(self, cls, options):
         return _jit_class(cls)
 
+    def evaluate_placed(self, primitive, args, params):
+        """Cotangents of such values are added as their type says."""
+        if primitive is not add_any_p or not is_high(args[0]):
+            return NotImplemented
+        return hi_type(args[0]).vspace_add(*args)
+
     def control_flow(self, function, *args):
         if _thread.direct:  # this is the call that `_direct` makes
             _thread.direct = False
@@ -571,6 +552,10 @@ class _Leaves:
 
     def __init__(self, tree: Any):
         leaves, self.tree = tree_flatten(tree)
+        if mapped := [x for x in leaves if is_mapped(x)]:
+            raise NotImplementedError(
+                f"A value of type {mapped[0].aval}, which vmap maps by {mapped[0].batch_dim}, "
+                "cannot be an operand of a loop or a branch. Pass its elements.")
         self.types = [hi_type(x) if is_high(x) else None for x in leaves]
         # A value that changes is passed on as if the function closed over it.
         self.values = [x if _changes(x) else None for x in leaves]
@@ -686,6 +671,13 @@ def _branches(captured, funs, operands, run):
     return framed[0].result(lowered)
 
 
+def _stage_sum(trace, args, params):
+    """The sum of two tangents or cotangents. That of such values is no equation."""
+    if is_high(args[0]):
+        return hi_type(args[0]).vspace_add(*args)
+    return trace.default_process_primitive(add_any_p, args, params)
+
+
 _CONTROL_FLOW = {"scan_loop": _scan, "while_loop": _while_loop, "cond": _cond, "switch": _switch}
 _extension = HiValues()
 
@@ -695,4 +687,5 @@ def register_class(cls: type) -> None:
     and branches take such values."""
     if not hi_types:
         register(_extension)
+        staging_rules[add_any_p] = _stage_sum
     hi_types.add(cls)

@@ -403,6 +403,13 @@ def index_by_arrays(self, x: Any, index: Any) -> Any:
     return NotImplemented
 
 
+def _nothing_to_wait_for(tracer: Tracer) -> None:
+    """`hasattr` is how `jax.block_until_ready` finds out that a tracer has no contents yet."""
+    raise AttributeError("The 'block_until_ready' method is not available on traced array with "
+                         f"shape {tracer.aval.str_short()}: it has no contents yet. Call "
+                         "`jax.block_until_ready`, which passes over traced values.")
+
+
 install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
 install_comparisons({"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
                      "eq": equal, "ne": not_equal})
@@ -417,6 +424,6 @@ install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
     "item": contents_refused("item"), "tolist": contents_refused("tolist"),
-    "__setitem__": Array.__setitem__, "block_until_ready": lambda tracer: tracer,
+    "__setitem__": Array.__setitem__, "block_until_ready": property(_nothing_to_wait_for),
     "__copy__": lambda tracer: tracer, "__deepcopy__": lambda tracer, memo: tracer,
 }, Tracer)

@@ -119,7 +119,7 @@ def _assemble(caller, shape, sharding, parts, dtype) -> PlacedArray:
     return place_shards(buffers, ShapedArray(shape, wanted.dtype), sharding)
 
 
-class _TypeOfContents(type):
+class _TypeOfContents(type(Array)):  # type: ignore[misc]
     """`isinstance(x, ArrayImpl)`: whether `x` is an array that has contents, and no tracer."""
 
     def __instancecheck__(cls, x):
@@ -129,7 +129,7 @@ class _TypeOfContents(type):
         return issubclass(other, Array)
 
 
-class ArrayImpl(metaclass=_TypeOfContents):
+class ArrayImpl(Array, metaclass=_TypeOfContents):
     """JAX's class of arrays, for programs that name it. Here, calling it makes an `Array`."""
 
     def __new__(cls, aval: ShapedArray, sharding: Sharding, arrays: list, committed: bool,

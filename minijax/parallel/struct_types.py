@@ -9,10 +9,10 @@ from ..core.extension import Extension, register
 from .explicit import ManualAxisType
 from .layouts import AUTO, Format
 from .memories import space_of_kind
-from .mesh import concrete_mesh, get_abstract_mesh
+from .mesh import AxisType, concrete_mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import NamedSharding, Sharding
-from .typed import changed, in_space, with_sharding
+from .typed import changed, in_space, sharding_of_type, with_sharding
 
 
 def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
@@ -44,6 +44,12 @@ class StructTypes(Extension):
         if not isinstance(axes, ManualAxisType):
             raise TypeError("ShapeDtypeStruct: `manual_axis_type` should be of type "
                             f"`jax.sharding.ManualAxisType`, got {axes!r} of type {type(axes)}.")
+
+    def sharding_of_manual(self, aval):
+        around = get_abstract_mesh()
+        if not around.manual_axes or AxisType.Auto in around.axis_types:
+            return None
+        return sharding_of_type(aval, around)
 
     def struct_placement(self, struct):
         aval, sharding = ShapedArray(struct.shape, struct.dtype), struct.sharding

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..checks import api as checks
+from ..core.core import Tracer
 
 
 class Vmappable(NamedTuple):
@@ -44,6 +45,12 @@ def unregister_vmappable(data_type: type) -> None:
     """Does nothing, as in JAX: a class stays registered."""
 
 
+def vmappable_of(x: Any) -> Vmappable | None:
+    """What is registered for the class of `x`. A tracer counts as what it stands for: the class of
+    its type may be registered."""
+    return vmappables.get(type(x.aval) if isinstance(x, Tracer) else type(x))
+
+
 def is_vmappable(x: Any) -> bool:
     """Whether `x` is a container of a registered class."""
-    return type(x) in vmappables
+    return vmappable_of(x) is not None

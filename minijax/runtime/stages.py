@@ -21,7 +21,7 @@ from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
-from ..core.jit import Program, Spec, compile_module, kept_program, lower
+from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
 from ..core.lowering import LoweredModule
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
@@ -157,8 +157,42 @@ class Traced(Stage):
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
-        """The jaxpr."""
-        return self._info.jaxpr
+        """The jaxpr. The references that the function closes over are its constants."""
+        closed, jaxpr = self._info.closed, self._info.jaxpr
+        if not closed:
+            return jaxpr
+        n, inner = len(closed), jaxpr.jaxpr
+        return ClosedJaxpr(inner.replace(constvars=[*inner.invars[:n], *inner.constvars],
+                                         invars=inner.invars[n:]), [*closed, *jaxpr.consts])
+
+    @property
+    def out_avals(self) -> Any:
+        """The types of the result: a pytree."""
+        return self.out_tree.unflatten(self._info.jaxpr.out_avals)
+
+    @property
+    def lojax(self) -> Traced:
+        """The stage whose jaxpr is of arrays only, which is this one."""
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run what was traced.
+
+        Raises:
+          TypeError: the arguments do not have the structure and types of those it was traced for.
+        """
+        leaves, in_tree = tree_flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TypeError(_other_structure(self.in_tree, in_tree))
+        avals = [*map(shaped_abstractify, leaves)]
+        if any((a.shape, a.dtype) != (b.shape, b.dtype)
+               for a, b in zip(avals, self._info.in_avals)):
+            raise TypeError(f"The function was traced for arguments of types "
+                            f"{[*self._info.in_avals]}, and called with {avals}.")
+        leaves = [*self._info.closed, *leaves]
+        return self.out_tree.unflatten(jit_p.bind(
+            *leaves, jaxpr=self._info.jaxpr, name=self.fun_name, inline=False, keep_unused=False,
+            donated_invars=(False,) * len(leaves)))
 
     @property
     def fun_name(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,12 @@ def struct_placement(self, struct: Any) -> Any:
 @point
 def struct_axes(self, axes: Any) -> None:
     """Check the `manual_axis_type` of a `ShapeDtypeStruct`."""
+
+
+@point
+def sharding_of_manual(self, aval: ShapedArray) -> Any:
+    """The sharding that a type states inside of a `shard_map` over all axes of a mesh."""
+    return None
 
 
 @point
@@ -80,15 +86,25 @@ class ShapeDtypeStruct:
         if not isinstance(shape, Iterable):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of sizes, got {shape!r}.")
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
-        self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
-        self.weak_type, self._layout = weak_type, getattr(sharding, "layout", None)
+        dtype = dtype if is_extended else np.dtype(dtype)
+        layout = getattr(sharding, "layout", None)
         if sharding is not None:
             for struct_sharding in hooks.struct_sharding:
-                sharding = struct_sharding(sharding, self.shape)
+                sharding = struct_sharding(sharding, tuple(shape))
         if manual_axis_type is not None:
             for struct_axes in hooks.struct_axes:
                 struct_axes(manual_axis_type)
-        self.sharding, self.manual_axis_type, self.is_ref = sharding, manual_axis_type, is_ref
+        values = tuple(shape), dtype, weak_type, sharding, manual_axis_type, is_ref, layout
+        for slot, value in zip(_SLOTS, values):
+            slot.__set__(self, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Say that a struct is immutable: it may be the key of a cache."""
+        if not hasattr(self, name):  # in a copy that is being made
+            object.__setattr__(self, name, value)
+        elif getattr(self, name) is not value:
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
+                               "objects. `struct.update(shape=...)` makes another one.")
 
     @classmethod
     def like(cls, x) -> ShapeDtypeStruct:
@@ -148,7 +164,7 @@ class ShapeDtypeStruct:
                              f"{self._layout}. Give a Format.")
         changed = replace(self, **changes)
         if "sharding" not in changes:
-            changed._layout = self._layout
+            _SLOTS[-1].__set__(changed, self._layout)
         return changed
 
     def __len__(self):
@@ -163,6 +179,9 @@ class ShapeDtypeStruct:
             f", manual_axis_type={self.manual_axis_type}")
         axes += f", is_ref={self.is_ref}" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak}{axes})"
+
+
+_SLOTS: Any = [vars(ShapeDtypeStruct)[field.name] for field in fields(ShapeDtypeStruct)]
 
 
 class Structs(Extension):
@@ -186,7 +205,12 @@ def _chosen_sharding(x: Any) -> Any:
 
 def stated_sharding(aval: ShapedArray) -> Any:
     """The sharding that a type states (chapter 14); `None` if it states none."""
-    return None if aval.placement is None else aval.placement.stated_sharding(aval.ndim)
+    if aval.placement is None and not hooks.sharding_of_manual:
+        return None
+    stated = aval.placement and aval.placement.stated_sharding(aval.ndim)
+    for sharding_of_manual in hooks.sharding_of_manual:
+        stated = stated or sharding_of_manual(aval)
+    return stated
 
 
 def stated_axes(aval: ShapedArray) -> Any:

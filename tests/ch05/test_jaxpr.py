@@ -95,7 +95,7 @@ def test_variables_are_equal_only_if_identical():
 
 def test_var_repr_as_jax():
     a = Var(F32)
-    assert repr(a) == f"Var(id={id(a)}):f32[]"
+    assert repr(a) == f"Var(id={id(a)}):float32[]"
 
 
 def test_drop_var():
