@@ -290,6 +290,32 @@ def fast_diag(function: Callable) -> Callable:
     return diag
 
 
+_NEAR = 2**15  # elements: for more, the function is a program of XLA's
+
+
+def fast_triangle(lower: bool) -> Callable:
+    """The bits of the elements outside are cleared. The core's way makes a mask in each call."""
+    def fast(function: Callable) -> Callable:
+        def triangle(m, k=0):
+            aval = m.aval if type(m) is Array else None
+            if aval is None or aval.ndim < 2 or type(k) is not int or not is_concrete(m) or (
+                    aval.size >= _NEAR or aval.dtype.itemsize > 8):
+                return function(m, k)
+            bits = _bits_of_triangle(*aval.shape[-2:], k, lower, aval.dtype.itemsize)
+            return Array((m._host.view(bits.dtype) & bits).view(aval.dtype), aval)
+
+        return triangle
+
+    return fast
+
+
+@functools.lru_cache(maxsize=32)
+def _bits_of_triangle(rows: int, columns: int, k: int, lower: bool, itemsize: int) -> np.ndarray:
+    """For each element all bits, or none."""
+    inside = np.tri(rows, columns, k, bool) if lower else ~np.tri(rows, columns, k - 1, bool)
+    return -inside.astype(f"i{itemsize}")
+
+
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 _LITTLE = 4096  # elements: for more, the time is spent in NumPy
 
@@ -323,6 +349,7 @@ def _aval_of_cross(a: ShapedArray, b: ShapedArray, context: int) -> ShapedArray 
 
 FAST = {"cross": fast_cross, "diag": fast_diag, "put_along_axis": fast_put_along_axis,
         "take": fast_take, "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
+        "tril": fast_triangle(True), "triu": fast_triangle(False),
         "IndexUpdateRef.set": fast_write(), "IndexUpdateRef.add": fast_write(np.add),
         "IndexUpdateRef.subtract": fast_write(np.subtract),
         "IndexUpdateRef.multiply": fast_write(np.multiply)}

@@ -262,9 +262,13 @@ def _iota_type(*, dtype, shape, dimension):
 
 
 def _iota(*, dtype, shape, dimension):
-    sizes = [n if d == dimension else 1 for d, n in enumerate(shape)]
+    size = shape[dimension]
+    numbers = np.arange(size, dtype=np.int32 if size < 2**31 else np.int64)
+    numbers = numbers.astype(dtype, copy=False)
+    if len(shape) == 1:
+        return numbers
     out = np.empty(shape, dtype)  # faster than `np.broadcast_to`
-    out[...] = np.arange(shape[dimension]).astype(dtype).reshape(sizes)
+    out[...] = numbers.reshape([n if d == dimension else 1 for d, n in enumerate(shape)])
     return out
 
 

@@ -63,6 +63,9 @@ def _float32(x):
     return None
 
 
+_BLOCK = 2**14  # numbers, few enough to stay near the processor
+
+
 def _between(start, stop, num, endpoint):
     """The numbers of `_interpolate`, rounded as XLA rounds them when both ends are scalars.
 
@@ -70,9 +73,12 @@ def _between(start, stop, num, endpoint):
     edge at 15 and not at 15.000001. It rounds `a * b + c` once, which 64 bits imitate.
     """
     start, stop, steps = map(np.float32, (start, stop, num - 1 if endpoint else num))
-    place, part = np.arange(num, dtype=np.float64), np.float32(1) / steps
-    rest = (1 - place * part).astype(np.float32)
-    out = (place * (stop * part) + start * rest).astype(np.float32)
+    part = np.float32(1) / steps
+    out = np.empty(num, np.float32)
+    for first in range(0, num, _BLOCK):
+        place = np.arange(first, min(first + _BLOCK, num), dtype=np.float64)
+        rest = (1 - place * part).astype(np.float32)
+        out[first:first + _BLOCK] = place * (stop * part) + start * rest
     if endpoint:
         out[-1] = stop
     return out

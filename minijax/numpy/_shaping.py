@@ -471,6 +471,7 @@ def resize(a, new_shape):
 # Diagonals and triangles
 
 
+@with_fast_path
 @staged(static_argnames=("k",))
 def tril(m, k: int = 0):
     """`m` with zeros above a diagonal; `k` as for `eye`.
@@ -482,6 +483,7 @@ def tril(m, k: int = 0):
     return select(mask, m, lax.full_like(m, 0))
 
 
+@with_fast_path
 @staged(static_argnames=("k",))
 def triu(m, k: int = 0):
     """`m` with zeros below a diagonal; `k` as for `eye`.

@@ -38,6 +38,8 @@ put_along_axis(m, np.array([[1], [2]]), 7, 1, inplace=False) | put_along_axis(m,
 put_along_axis(x, k - 1, 2, 0, inplace=False) | put_along_axis(i, k, 2.5, 0, inplace=False) | put_along_axis(c, k, 2.5, -1, inplace=False)
 put_along_axis(m, k[None] * 0, m[:1], 0, inplace=False)
 put_along_axis(m, k[None], x, 1, inplace=False) | put_along_axis(m, k[None] + 1, 9, -1, inplace=False, mode="clip")
+tril(m) | triu(m, 1) | tril(q, -9) | triu(c[None], 9) | tril(b[None], -1) | triu(jnp.full((3, 3), 2.0)) | tril(jnp.zeros((0, 2)))
+tril(m.astype("bfloat16") * jnp.nan) | triu(-m.T[::-1], -1) | tril(jnp.ones((2, 3, 3), "uint8"), 1) | tril(jnp.ones((300, 200)))
 fill_diagonal(m, 9, inplace=False) | fill_diagonal(q, k, inplace=False) | fill_diagonal(m, 9) | fill_diagonal(x, 9, inplace=False)
 fill_diagonal(m, 9, wrap=True, inplace=False) | fill_diagonal(jnp.zeros((2, 2, 2)), x[:2], inplace=False)
 fill_diagonal(jnp.zeros((2, 3, 2)), 1, inplace=False) | fill_diagonal(m, x, inplace=False)
