@@ -55,7 +55,8 @@ HOLES: dict[str, dict[str, str]] = {
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
             EXPORTED: "call_exported",
-            NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
+            NO_DERIVATIVE: "pmax pmin scaled_dot",
+            ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
     "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
@@ -69,7 +70,7 @@ HOLES: dict[str, dict[str, str]] = {
         DISCHARGED: "free_ref",
         NO_OPERANDS: "axis_index dim_as_value iota iota_2x32_shape create_token platform_index",
         TOKENS: "after_all",
-        NO_DERIVATIVE: "pmax pmin", EXPORTED: "call_exported",
+        NO_DERIVATIVE: "pmax pmin scaled_dot", EXPORTED: "call_exported",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
@@ -107,7 +108,7 @@ HOLES: dict[str, dict[str, str]] = {
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
         AUTO_AXES: """assert_consumed_value buffer_callback consume ffi_call
-            rng_uniform shard_alike todense xla_metadata_value""",
+            rng_uniform scaled_dot shard_alike todense xla_metadata_value""",
     },
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
     ACCELERATORS: {
-        "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
+        "lax": "precv psend ragged_all_to_all ragged_all_to_all_p",
         "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
         "experimental.mesh_utils": "device_kind_handler_dict",

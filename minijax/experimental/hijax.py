@@ -56,6 +56,7 @@ from .mapped_values import (
     sum_of_examples,
     unmapped,
 )
+from .sharded_values import HiPspec as HiPspec
 from .mutable_values import (
     Untraced,
     guarded,
@@ -571,10 +572,6 @@ class MutableHiType(HiType):
         raise NotImplementedError("The arrays of a value that changes are those of `lo_ty_qdd`.")
 
 
-
-
-class HiPspec:
-    """How a value of a `HiType` is cut for `shard_map`."""
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:

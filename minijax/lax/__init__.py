@@ -121,6 +121,7 @@ from .composites import composite, dce_sink, dce_sink_p, platform_dependent
 from .shapes import broadcast_like, empty, shape_as_value, stage
 from .order_tokens import after_all, after_all_p, create_token, create_token_p
 from .ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from .scaled import scaled_dot
 from .dot_algorithms import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike,
 )

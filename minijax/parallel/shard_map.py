@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..checks.arguments import arg_names
 from ..core.core import Tracer, eval_trace, state
+from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
@@ -75,6 +76,21 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = I
     if f is None:
         return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                                  axis_names=axis_names, check_vma=check_vma)
+    for map_values in hooks.map_values:
+        over_arrays = functools.partial(_of_specs, mesh, axis_names, check_vma)
+        if (mapped := map_values(over_arrays, f, in_specs, out_specs)) is not NotImplemented:
+            return mapped
+    return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
+
+
+@point
+def map_values(self, shard_map: Callable, f: Callable, in_specs: Any, out_specs: Any) -> Any:
+    """`f` mapped over shards, where specs are for values that are no arrays: by `shard_map(f,
+    in_specs, out_specs)` of a function of arrays."""
+    return NotImplemented
+
+
+def _of_specs(mesh, axis_names, check_vma, f, in_specs, out_specs):
     return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
