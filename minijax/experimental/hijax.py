@@ -44,6 +44,7 @@ from ..core.transposition import (
 from ..core.primitives import add_any_p
 from ..core.tree import tree_flatten, tree_leaves, tree_map
 from ..custom_rules import custom_vjp
+from ..custom_rules import custom_vjp as custom_vjp3  # JAX has it twice
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef

@@ -484,3 +484,13 @@ def test_shard_map_of_values(specs):
         return run
 
     both(program)
+
+
+def test_custom_vjp3():
+    def program(jx):
+        f = import_module(f"{jx.__name__}._src.hijax").custom_vjp3(lambda x: jx.numpy.sin(x))
+        f.defvjp(lambda x: (jx.numpy.sin(x), x), lambda x, ct: (10 * ct * x,))
+        return lambda x: [f(x), jx.grad(f)(x), jx.jit(jx.grad(f))(x),
+                          jx.vmap(jx.grad(f))(jx.numpy.stack([x, 2 * x]))]
+
+    both(program, np.float32(2))
