@@ -385,10 +385,10 @@ def _on_mesh(primitive, out, mesh):
 
 
 def mesh_in_force() -> Mesh | None:
-    """The mesh of `set_mesh`, if it is of several devices, with the axes that are in force now, as
-    in `auto_axes`. It keeps its own in a `shard_map`."""
+    """The mesh of `set_mesh`, if it has devices, with the axes that are in force now, as in
+    `auto_axes`. It keeps its own in a `shard_map`."""
     mesh = concrete_mesh.value
-    if mesh is None or mesh.size < 2:
+    if mesh is None or mesh.empty:
         return None
     around = abstract_mesh.value
     if (around is None or around is mesh.abstract_mesh or around.manual_axes
@@ -412,9 +412,8 @@ class ContextMesh(Extension):
 
 
 def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
-    if mesh is not None and mesh.size > 1:
-        (register if begins else remove)(placed_evaluation)
     if mesh is not None:
+        (register if begins else remove)(placed_evaluation)
         (register if begins else remove)(_context_mesh)
 
 

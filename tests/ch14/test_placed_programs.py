@@ -149,6 +149,25 @@ def test_a_result_lies_over_axes_of_the_types_that_a_part_of_the_program_gave_th
     both(program)
 
 
+def test_results_lie_on_a_mesh_of_one_device():
+    def program(library):
+        def run():
+            jnp = library.numpy
+            with library.set_mesh(library.make_mesh((1,), ("x",))):
+                outs = [jnp.ones(2), jnp.ones(2) + 1, jnp.sin(jnp.ones(2)), jnp.array(2),
+                        jnp.arange(3), library.grad(lambda x: x.sum())(jnp.ones(2)),
+                        library.random.normal(library.random.key(0), (3,)),
+                        jnp.zeros((2, 2)).at[0].set(1), jnp.asarray(np.ones(2)),
+                        library.jit(lambda x: x * 2)(jnp.ones(2)),
+                        library.device_put(np.ones(2), library.P("x")) + 1]
+            outs.append(outs[0] + 1)
+            return [(out.committed, str(out.sharding), np.asarray(out)) for out in outs]
+
+        return run
+
+    both(program)
+
+
 def test_new_arrays_lie_on_the_mesh_in_force():
     def program(library):
         def run():
