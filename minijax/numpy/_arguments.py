@@ -26,6 +26,7 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype, scalar_type_of, to_n
 from ..lax.elementwise import convert_element_type, ne
 from ..lax.operators import check_arraylike
 from ..lax.shaping import full_like
+from ..settings import enable_x64
 
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
@@ -76,12 +77,20 @@ def constant_like(x, value) -> Any:
         scalar_type = scalar_type_of(aval.dtype)
         if dtypes.python_scalar_dtype(scalar_type) == aval.dtype:
             return scalar_type(value)
-    return aval.dtype.type(value)
+    return _scalar(value, aval.dtype)
 
 
-def strong_constant(x, value) -> np.generic:
+def strong_constant(x, value) -> Any:
     """The number `value` as a scalar of the dtype of `x`, whatever the weakness of `x`."""
-    return typeof(x).dtype.type(value)
+    return _scalar(value, typeof(x).dtype)
+
+
+def _scalar(value, dtype):
+    """A number as a scalar of this dtype. NumPy's lose half of their 64 bits when x64 is off, but
+    an array that was made under x64 keeps them."""
+    if dtype in dtypes.short_of and not enable_x64.value:
+        return constant(value, dtype)
+    return dtype.type(value)
 
 
 def zeros_like(x):

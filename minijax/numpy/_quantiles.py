@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..checks.operators import own_array
+from ..core import dtypes
 from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
@@ -168,7 +169,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
         out = moveaxis(out, -1, 0) if q.ndim else out[..., 0]
     else:
         out = _of_all_lines(sort(lines, along), along, q, _MIX[method])
-    out = convert(out, a.dtype)
+    out = convert(out, dtypes.canonicalize_dtype(a.dtype))
     return expand_dims(out, [d + q.ndim for d in axes]) if keepdims else out
 
 

@@ -95,8 +95,8 @@ def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, init
     if initial is None and not kind.may_be_empty and not all_sizes(a.shape, axes):
         raise ValueError(f"zero-size array to reduction operation {kind.name} which has no "
                          "identity; give `initial`, the value for no elements.")
-    dtype = user_dtype(dtype, kind.name) or \
-        (wide_integer(a.dtype) if promote_integers else a.dtype)
+    dtype = user_dtype(dtype, kind.name) or dtypes.canonicalize_dtype(
+        wide_integer(a.dtype) if promote_integers else a.dtype)
     a = convert(a, np.dtype("float32") if widen_half and dtype in _F16 else dtype)
     primitive, combine = kind.primitive, kind.combine
     if a.dtype == bool and kind.on_bools:
@@ -168,7 +168,7 @@ def _plain_axes(a, axis) -> tuple[int, ...] | None:
     """The axes, if the reduction is the bare primitive: of strong 32 or 64 bit floats."""
     aval = a.aval if isinstance(a, ArrayMethods) else None
     if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
-            or 0 in aval.shape:
+            or 0 in aval.shape or dtypes.canonicalize_dtype(aval.dtype) != aval.dtype:
         return None
     if axis is None:
         return tuple(range(aval.ndim))
@@ -280,7 +280,8 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
     axis = optional_axes(axis)
     a, where = ensure_array("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
-    result = dtypes.to_inexact_dtype(a.dtype) if dtype is None else user_dtype(dtype, "mean")
+    result = (dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(a.dtype)) if dtype is None
+              else user_dtype(dtype, "mean"))
     working = np.dtype("float32") if dtype is None and result in _F16 else result
     count = _count(a, axis, keepdims, where, working)
     total = sum(a, axis, working, keepdims=keepdims, where=where)
@@ -410,6 +411,7 @@ def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
 
 def var_dtypes(a_dtype, dtype):
     """The dtypes to compute the variance in, and to return it in."""
+    a_dtype = dtypes.canonicalize_dtype(a_dtype)
     if dtype is not None:
         if a_dtype.kind == "c" and dtype.kind != "c":
             raise ValueError("jax.numpy.var does not yet support real dtype parameters when "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core import dtypes
 from ..lax import cumulative
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate
@@ -23,7 +24,8 @@ def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promo
     if nan_as is not None:
         a = _where(lax.ne(a, a), constant_like(a, nan_as), a)
     if dtype is None:
-        dtype = wide_integer(a.dtype) if promote or a.dtype == bool else a.dtype
+        dtype = dtypes.canonicalize_dtype(
+            wide_integer(a.dtype) if promote or a.dtype == bool else a.dtype)
         working = dtype
     else:
         dtype = user_dtype(dtype, name)

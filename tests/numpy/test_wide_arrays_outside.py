@@ -1,0 +1,32 @@
+"""Arrays of 64 bits that were made under x64, in functions that are called without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracle import both
+
+CALLS = """
+a.sum() | i.sum() | a.max() | i.max() | a.mean() | i.mean() | jnp.prod(a) | jnp.ptp(a) | a.any() | jnp.var(a)
+jnp.std(a) | jnp.nanvar(a) | jnp.nansum(a) | jnp.sum(a, axis=0, keepdims=True) | jnp.max(m, axis=1)
+jnp.mean(m, axis=0) | jnp.max(a, initial=1.5) | jnp.median(a) | jnp.quantile(a, 0.3) | jnp.cumsum(a)
+jnp.cumsum(i) | jnp.cumprod(m, axis=1) | jnp.cov(m) | jnp.average(a, weights=a) | jnp.trace(m)
+jax.nn.softmax(a) | jnp.trunc(a) | jnp.round(a, 1) | jnp.sinc(a) | jnp.modf(a) | jnp.count_nonzero(a)
+jax.jit(jnp.var)(a) | jax.grad(jnp.sum)(a) | jax.vmap(jnp.sum)(m)
+jnp.sin(a) | a + 1 | a * jnp.float32(2) | a + a | jnp.sort(a) | jnp.sum(a * 1j) | a.sum(dtype=a.dtype)
+"""
+
+
+@pytest.mark.parametrize("call", [c.strip() for line in CALLS.split("\n") for c in line.split(" | ") if c])
+def test_wide_array_outside_of_x64(call):
+    def program(library):
+        def run():
+            jnp = library.numpy
+            with library.enable_x64(True):
+                names = {"a": jnp.arange(3.0), "i": jnp.arange(3),
+                         "m": jnp.arange(9.0).reshape(3, 3) % 5, "jnp": jnp, "jax": library}
+            return eval(call, names)
+
+        return run
+
+    both(program)
