@@ -9,6 +9,7 @@ from ..core import dtypes
 from ..core.array import Array, quiet
 from ..core.core import ShapedArray, eval_trace, state
 from ..core.primitives import canonical_axis, convert
+from ..fast_paths import MANY
 from ..lax.compile_time import dimension_or_error
 from ..lax.cutting import concatenate
 from ..lax.dtypes import result_type
@@ -45,6 +46,9 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     num = dimension_or_error(num, "'num' argument of jnp.linspace")
     axis = static_index(axis, "'axis' argument of jnp.linspace")
     exact = dtype is None or user_dtype(dtype, "linspace") == np.float32
+    if state.trace is eval_trace and num >= MANY:
+        out = _linspace_of_many(start, stop, num, endpoint, retstep, dtype, axis)
+        return converted_on(out, device)
     if num > 1 and exact and not retstep and axis in (0, -1) and state.trace is eval_trace:
         ends = _float32(start), _float32(stop)
         if None not in ends:
@@ -63,9 +67,6 @@ def _float32(x):
     return None
 
 
-_BLOCK = 2**14  # numbers, few enough to stay near the processor
-
-
 def _between(start, stop, num, endpoint):
     """The numbers of `_interpolate`, rounded as XLA rounds them when both ends are scalars.
 
@@ -73,12 +74,9 @@ def _between(start, stop, num, endpoint):
     edge at 15 and not at 15.000001. It rounds `a * b + c` once, which 64 bits imitate.
     """
     start, stop, steps = map(np.float32, (start, stop, num - 1 if endpoint else num))
-    part = np.float32(1) / steps
-    out = np.empty(num, np.float32)
-    for first in range(0, num, _BLOCK):
-        place = np.arange(first, min(first + _BLOCK, num), dtype=np.float64)
-        rest = (1 - place * part).astype(np.float32)
-        out[first:first + _BLOCK] = place * (stop * part) + start * rest
+    place, part = np.arange(num, dtype=np.float64), np.float32(1) / steps
+    rest = (1 - place * part).astype(np.float32)
+    out = (place * (stop * part) + start * rest).astype(np.float32)
     if endpoint:
         out[-1] = stop
     return out
@@ -107,6 +105,11 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
         out = floor(out)
     result = convert(out, dtype)
     return (result, ensure_array("linspace", delta)) if retstep else result
+
+
+_linspace_of_many = staged(
+    _linspace.__wrapped__, static_argnames=("num", "endpoint", "retstep", "dtype", "axis"),
+    eager=False)
 
 
 def _inexact_result(start, stop):

@@ -34,12 +34,7 @@ place(x, b, 9, inplace=False) | place(x, b, k, inplace=False) | place(m, m > 1, 
 place(x, b, 9) | place(x, m, 9, inplace=False) | place(x, b, [], inplace=False) | place(m[:0], m[:0], 1, inplace=False)
 put_along_axis(m, k[None], 9, 1, inplace=False) | put_along_axis(m, k[None, :2], m[:, :2], 1, inplace=False)
 put_along_axis(m, k, 9, None, inplace=False) | put_along_axis(m, k, 9, 1, inplace=False) | put_along_axis(m, k[None], 9, 1)
-put_along_axis(m, np.array([[1], [2]]), 7, 1, inplace=False) | put_along_axis(m, k[None, :2] - 3, k[None, :2] * 1.0, 1, inplace=False)
-put_along_axis(x, k - 1, 2, 0, inplace=False) | put_along_axis(i, k, 2.5, 0, inplace=False) | put_along_axis(c, k, 2.5, -1, inplace=False)
-put_along_axis(m, k[None] * 0, m[:1], 0, inplace=False)
 put_along_axis(m, k[None], x, 1, inplace=False) | put_along_axis(m, k[None] + 1, 9, -1, inplace=False, mode="clip")
-tril(m) | triu(m, 1) | tril(q, -9) | triu(c[None], 9) | tril(b[None], -1) | triu(jnp.full((3, 3), 2.0)) | tril(jnp.zeros((0, 2)))
-tril(m.astype("bfloat16") * jnp.nan) | triu(-m.T[::-1], -1) | tril(jnp.ones((2, 3, 3), "uint8"), 1) | tril(jnp.ones((300, 200)))
 fill_diagonal(m, 9, inplace=False) | fill_diagonal(q, k, inplace=False) | fill_diagonal(m, 9) | fill_diagonal(x, 9, inplace=False)
 fill_diagonal(m, 9, wrap=True, inplace=False) | fill_diagonal(jnp.zeros((2, 2, 2)), x[:2], inplace=False)
 fill_diagonal(jnp.zeros((2, 3, 2)), 1, inplace=False) | fill_diagonal(m, x, inplace=False)
@@ -80,6 +75,15 @@ from_dlpack(np.arange(3, dtype="float32")) | from_dlpack(3) | from_dlpack(np.ara
 from_dlpack(np.arange(3, dtype="int8"), copy=True)
 """.replace("\n", " | ").strip(" |").split(" | ")
 
+# Fast paths compute these.
+FAST = """
+put_along_axis(m, np.array([[1], [2]]), 7, 1, inplace=False) | put_along_axis(m, k[None, :2] - 3, k[None, :2] * 1.0, 1, inplace=False)
+put_along_axis(x, k - 1, 2, 0, inplace=False) | put_along_axis(i, k, 2.5, 0, inplace=False) | put_along_axis(c, k, 2.5, -1, inplace=False)
+put_along_axis(m, k[None] * 0, m[:1], 0, inplace=False)
+tril(m) | triu(m, 1) | tril(q, -9) | triu(c[None], 9) | tril(b[None], -1) | triu(jnp.full((3, 3), 2.0)) | tril(jnp.zeros((0, 2)))
+tril(m.astype("bfloat16") * jnp.nan) | triu(-m.T[::-1], -1) | tril(jnp.ones((2, 3, 3), "uint8"), 1) | tril(jnp.ones((300, 200)))
+""".replace("\n", " | ").strip(" |").split(" | ")
+
 # Under `jit`, these want known arguments or make a shape of them: JAX refuses, and so do we.
 JIT = [text for text in CALLS if not text.startswith(("from", "r_", "c_", "mgrid", "ogrid"))][::6]
 
@@ -88,7 +92,7 @@ def call(text):
     return lambda jnp: lambda values: eval("jnp." + text, {"jnp": jnp, "np": np, **values})
 
 
-@pytest.mark.parametrize("text", CALLS)
+@pytest.mark.parametrize("text", CALLS + FAST)
 def test_calls(text):
     both(lambda m: lambda: call(text)(m.numpy)({n: m.numpy.asarray(a) for n, a in ARRAYS.items()}))
 
@@ -155,3 +159,15 @@ def test_where_such_an_array_is():
     both(lambda jx: lambda: tuple(map(int, jx.numpy.ones(2, "bfloat16").__dlpack_device__())))
     x = minijax.numpy.ones(2, "bfloat16")
     assert minijax.dlpack.from_dlpack(x, copy=True).dtype == x.dtype
+
+
+@pytest.mark.parametrize("options", [{}, {"endpoint": False}, {"retstep": True}, {"dtype": "int32"},
+                                     {"axis": 1}], ids=str)
+def test_many_numbers_at_equal_distances(options):
+    """So many are a program of XLA's, with JAX's bits."""
+    start = np.arange(2.0, dtype=np.float32) if "axis" in options else 1.5
+
+    def program(jx):
+        return lambda: jx.numpy.linspace(start, 9.25, 70_000, **options)
+
+    both(program, tol=1e-9)
