@@ -268,9 +268,9 @@ class _Planner:
 
     def integer(self, index, axis: int) -> None:
         """A single integer, traced or not."""
-        if not self.operand_shape[axis]:
+        if self.operand_shape[axis] == 0:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-        self.column(index, axis)
+        self.column(self.scalar(index) if any_symbolic(index) else index, axis)
         self.collapsed.append(axis)
         self.sizes.append(1)
 

@@ -18,6 +18,7 @@ from ..core import dtypes
 from ..fast_paths import with_fast_path
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import result_type
+from ..lax.shaping import broadcast_shapes
 from ._arguments import (
     canonical_axis,
     check_no_out,
@@ -74,7 +75,7 @@ def insert(arr, obj, values, axis: int | None = None) -> Any:
         # All values are inserted at one place. If it is a scalar, `values` is one slice.
         values = moveaxis(values, 0, axis) if places.ndim == 0 else values
         places = full(values.shape[axis], ravel(places)[0])
-    count = np.broadcast_shapes(places.shape, (values.shape[axis],))[0]
+    count = broadcast_shapes(places.shape, (values.shape[axis],))[0]
     places = clip(where(places < 0, places + size, places), 0, size)
     # In the order of their places, the k-th value moves k further, behind those before it.
     targets = places.at[argsort(places)].add(arange(count, dtype=places.dtype))

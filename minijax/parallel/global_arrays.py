@@ -57,8 +57,9 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
     else:
         parts = [*map(data_callback, sharding.addressable_devices_indices_map(shape).values())]
     if any(isinstance(part, Tracer) for part in parts):
-        raise UnexpectedTracerError("make_array_from_callback: data_callback returned a traced "
-                                    "value; it must return the data itself.")
+        raise UnexpectedTracerError(
+            "jax.make_array_from_callback cannot be called within a traced context: data_callback "
+            "returned a traced value. It must return the data itself.")
     return _assemble("make_array_from_callback", shape, sharding, parts, dtype)
 
 
@@ -86,17 +87,27 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if not isinstance(arrays, (list, tuple)):
         raise TypeError(f"{name}: `arrays` must be a list or tuple, but is a {type(arrays)}.")
     if any(isinstance(x, Tracer) for x in arrays):
-        raise ValueError(f"{name}: `arrays` must be concrete arrays, but some are traced values.")
+        raise ValueError(f"jax.{name} requires a list of concrete arrays as input, but got types "
+                         f"{set(map(type, arrays))}: some are traced. Call it outside of `jit`.")
     if bad := [type(x) for x in arrays if not isinstance(x, Array)]:
         raise TypeError(f"{name}: `arrays` must be arrays on devices, but one is a {bad[0]}. Put "
                         "it there with `jax.device_put`.")
     if not isinstance(sharding, Sharding):
         raise AttributeError(f"{name}: expected a jax.sharding.Sharding, got {sharding!r}.")
+    for x in arrays:
+        if len(x.devices()) > 1:
+            raise ValueError("When making an array from single-device arrays the input arrays must "
+                             "have one shard each. An argument array had "
+                             f"{len(x.addressable_shards)} shard(s). Pass the data of its shards.")
     by_device = {x.device: x for x in arrays}
     devices = sharding._addressable_device_assignment
-    if set(by_device) != set(devices) or len(arrays) != len(devices):
-        raise ValueError(f"{name}: one array is needed on each of {list(devices)}, but the arrays "
-                         f"are on {[x.device for x in arrays]}.")
+    if len(arrays) != len(devices):
+        raise ValueError(f"Expected {len(devices)} per-device arrays (this is how many devices are "
+                         f"addressable by the sharding), but got {len(arrays)}")
+    if set(by_device) != set(devices):
+        raise ValueError("Addressable devices and per-device arrays devices do not match. One "
+                         f"array is needed on each of {list(devices)}, but the arrays are on "
+                         f"{[x.device for x in arrays]}.")
     return _assemble(name, tuple(shape), sharding, [by_device[d] for d in devices], dtype)
 
 
@@ -111,9 +122,13 @@ def _assemble(caller, shape, sharding, parts, dtype) -> PlacedArray:
     avals = [*map(typeof, parts)]
     wanted = ShapedArray(part_shape, avals[0].dtype if dtype is None else dtype)
     for device, aval in zip(sharding._addressable_device_assignment, avals):
-        if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(f"{caller}: the part on {device} must be {wanted.str_short(False)} "
-                             f"of {shape}, but is {aval.str_short(False)}.")
+        where = f"{caller}: the part on {device} of an array of the shape {shape}"
+        if aval.dtype != wanted.dtype:
+            raise ValueError("Input buffers to `Array` must have matching dtypes. Got "
+                             f"{aval.dtype.name}, expected {wanted.dtype.name} for {where}.")
+        if aval.shape != wanted.shape:
+            raise ValueError(f"Expected shard shape {wanted.shape} doesn't match the single device "
+                             f"array shape {aval.shape}. It is that of {where}.")
     devices = sharding._addressable_device_assignment
     buffers = [buffer_on(x, wanted, device) for x, device in zip(parts, devices)]
     return place_shards(buffers, ShapedArray(shape, wanted.dtype), sharding)
@@ -226,8 +241,10 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     if process_count() == 1:
         for x, shape in zip(leaves, shapes):
             if shape is not None and tuple(shape) != np.shape(x):
-                raise ValueError(f"global_shape is {shape}, but the only process has data of "
-                                 f"shape {np.shape(x)}.")
+                raise ValueError(
+                    "When calling `make_array_from_process_local_data` on a single process, "
+                    "global_shape should be None or equal to local_data.shape. Got global_shape="
+                    f"{shape} and local_data.shape={np.shape(x)}.")
         return device_put(local_data, sharding)
     shardings = map(concrete_sharding, broadcast_prefix(sharding, local_data))
     return tree.unflatten([*map(_from_local, leaves, shardings, shapes)])

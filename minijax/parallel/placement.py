@@ -25,7 +25,7 @@ from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
-from ..errors import ConcretizationTypeError, api_boundary
+from ..errors import ConcretizationTypeError, JaxRuntimeError, api_boundary
 from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit
@@ -377,8 +377,9 @@ def _check_place(aval, where):
         where.check_compatible_aval(aval.shape)
         where.shard_shape(aval.shape)
     elif not (where is None or isinstance(where, MemorySpace) or hasattr(where, "device_kind")):
-        raise ValueError("device_put takes a device, a Sharding, a PartitionSpec, None, or a "
-                         f"pytree of these. Received invalid value: {where!r}")
+        raise ValueError("`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, "
+                         "`jax.Device`, `Format`, `jax.memory.Space` or a pytree of these values. "
+                         f"Received invalid value: {where}")
 
 
 def _source(src, x):
@@ -414,6 +415,9 @@ def _as_placed(x: Array) -> PlacedArray:
 def _buffer_pointer(x: Array) -> int:
     """The address of the contents, which is valid as long as the array lives."""
     x._check_alive()
+    if isinstance(x, PlacedArray) and len(x.sharding.device_set) > 1:
+        raise JaxRuntimeError("INVALID_ARGUMENT: UnsafeBufferPointer() is supported only for "
+                              "unsharded arrays. Ask the data of its `addressable_shards`.")
     if x._host is None:
         return x._buffer.unsafe_buffer_pointer()
     return np.asarray(x._host).ctypes.data

@@ -276,10 +276,10 @@ class NamedSharding(Sharding):
 
     def check_compatible_aval(self, aval_shape: Shape) -> None:
         if len(self.spec) > len(aval_shape):
+            scalar = " For scalars the PartitionSpec should be P()"
             raise ValueError(f"Sharding {self} is only valid for values of rank at least "
                              f"{len(self.spec)}, but was applied to a value of rank "
-                             f"{len(aval_shape)}: the shape is {aval_shape}. For a scalar the spec "
-                             "is P().")
+                             f"{len(aval_shape)}.{'' if aval_shape else scalar}")
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return self.update(memory_kind=kind)
@@ -335,8 +335,9 @@ def check_no_axis_twice(spec: PartitionSpec) -> None:
     names = spec.all_axes()
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
-        raise DuplicateSpecError(f"{spec} names {', '.join(twice)} twice. An axis of the mesh can "
-                                 "split one dimension only.")
+        raise DuplicateSpecError(
+            "A single NamedSharding spec specification can map every mesh axis to at most one "
+            f"positional dimension, but {spec} has duplicate entries for `{', '.join(twice)}`")
 
 
 @lru_cache(4096)

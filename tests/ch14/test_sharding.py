@@ -240,8 +240,8 @@ MESSAGES = {
         r"^Sharding .* implies that array axis 0 is partitioned 4 times, but the dimension size is 6 \(full "
         r"shape: \(6, 2\), per-dimension tiling factors: \[4, 1\] should evenly divide the shape\)",
     "N('z')": r"^Resource axis: z of P\('z',\) is not found in mesh: \('x', 'y'\)",
-    "N('x', ('y', 'x'))": "names x twice",
-    "N('x').check_compatible_aval(())": r"the shape is \(\).*For a scalar the spec is P\(\)",
+    "N('x', ('y', 'x'))": "has duplicate entries for `x`",
+    "N('x').check_compatible_aval(())": r"of rank 0. For scalars the PartitionSpec should be P\(\)",
     "N('x', mesh=abstract).device_set": "because its mesh is an AbstractMesh",
     "P(('x', ('y',)))": "a tuple inside of an entry",
     "P('x', unreduced={'x'})": "every axis can have one role",
@@ -254,3 +254,42 @@ def test_messages(row):
     with pytest.raises(ValueError) as error:
         eval(row, words(mj))
     assert re.search(MESSAGES[row], str(error.value), re.DOTALL)
+
+
+# What tests of JAX match; each names `x` (sharded in two), `s` (its sharding), `part`, `jx` and `device`.
+WORDS_OF_PARTS = {
+    "jx.jit(lambda x: jx.make_array_from_callback((2,), s, lambda i: x[i]))(jx.numpy.ones(2))":
+        "^jax.make_array_from_callback cannot be called within a traced context",
+    "jx.jit(lambda x: made(s, [x]))(part)":
+        "^jax.make_array_from_single_device_arrays requires a list of concrete arrays as input, but got types ",
+    "made(s, [x, x])": r"^When making an array from single-device arrays the input arrays must have one shard each. "
+                       r"An argument array had 2 shard\(s\).",
+    "made(s, [part])": r"^Expected 2 per-device arrays \(this is how many devices are addressable by the sharding\), "
+                       "but got 1",
+    "made(s, [part, jx.device_put(part, device(2))])":
+        "^Addressable devices and per-device arrays devices do not match.",
+    "made(s, [part[:1], jx.device_put(part[:1], device(1))])":
+        r"^Expected shard shape \(2,\) doesn't match the single device array shape \(1,\).",
+    "made(s, [part, jx.device_put(part + 1.5, device(1))])":
+        "^Input buffers to `Array` must have matching dtypes. Got float32, expected int32 for ",
+    "jx.make_array_from_process_local_data(s, part, (8,))":
+        "^When calling `make_array_from_process_local_data` on a single process, global_shape should be None or equal",
+    "jx.device_put(1.0, 'cpu:0')": "^`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, ",
+    "x.unsafe_buffer_pointer()": r"^INVALID_ARGUMENT: UnsafeBufferPointer\(\) is supported only for unsharded arrays"}
+
+
+@pytest.mark.parametrize("call", WORDS_OF_PARTS)
+def test_words_for_arrays_of_parts(call):
+    def refused(jx):
+        sharding = jx.sharding.NamedSharding(jx.make_mesh((2,), ("x",), devices=jx.devices()[:2]), jx.P("x"))
+        x = jx.device_put(np.arange(4, dtype="int32"), sharding)
+        names = {"jx": jx, "s": sharding, "x": x, "part": jx.device_put(np.arange(2, dtype="int32"), jx.devices()[0]),
+                 "made": lambda s, parts: jx.make_array_from_single_device_arrays((4,), s, parts),
+                 "device": lambda i: jx.devices()[i]}
+        try:
+            return eval(call, names) is None
+        except Exception as error:
+            return type(error).__name__, bool(re.search(WORDS_OF_PARTS[call], str(error)))
+
+    both(lambda jx: lambda: refused(jx))
+    assert refused(mj)[1]

@@ -37,6 +37,7 @@ FUNCTIONS = {  # of an array of the shape (2, b)
     "argwhere": lambda x: jnp.argwhere(KEEP(x), size=3), "where": lambda x: jnp.where(KEEP(x[1]), size=3),
     "unique": lambda x: jnp.unique(jnp.round(x), size=4),
     "unique numbers": lambda x: jnp.unique(jnp.round(x[0]), size=3, return_inverse=True, return_counts=True),
+    "insert b": lambda x: jnp.insert(x, jnp.arange(x.shape[1]), x, axis=1),
     "insert": lambda x: jnp.insert(x, 1, 5.0, axis=1), "roll": lambda x: jnp.roll(x, jnp.argmax(x[0]), axis=1),
     "trace": jnp.trace, "triu_indices": lambda x: jnp.triu_indices(x.shape[1]),
     "triu_indices below": lambda x: jnp.triu_indices(x.shape[1], -2), "tril_indices": lambda x: jnp.tril_indices(x.shape[1], 1),

@@ -41,6 +41,14 @@ def test_updates():
     both(lambda jx: lambda x: called(jx, lambda x: x.at[::-1].set(x), x), X)
 
 
+@pytest.mark.parametrize("place", [-1, -2, 0])
+def test_updates_at_one_place(place):
+    both(lambda jx: lambda x: called(jx, lambda x: x.at[place].add(1.0), x), X)
+    both(lambda jx: lambda x: called(jx, lambda x: x.at[:, -1].set(x[:, 0] * x[place, 0]), x), X)
+    both(lambda jx: lambda x: called(jx, jx.grad(lambda x: (x.at[place].multiply(2.0) ** 2).sum()), x), X)
+    both(lambda jx: lambda x: called(jx, lambda x: x[[-1, 1, place], -1], x), X)
+
+
 def b(x):
     return x.shape[0]
 
