@@ -188,12 +188,13 @@ if TYPE_CHECKING:
 globals().pop("vjp")  # now with residuals in sight, and `with_refs`: loaded on first use
 from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
+from . import monitoring
 from . import ref
 
 if TYPE_CHECKING:
     from .ref import Ref, empty_ref, free_ref, freeze, new_ref
     from .state.gradients import ad
-    from . import debug, monitoring
+    from . import debug
     from .debugging.callbacks import pure_callback
     from .debugging.environment import print_environment_info
 
@@ -270,7 +271,7 @@ _ON_FIRST_USE = {
 }
 _MODULES_ON_FIRST_USE = {
     "_src", "custom_rules", "debug", "dlpack", "experimental", "export", "extend", "ffi", "image",
-    "interpreters", "monitoring", "ops", "parallel", "profiler", "state",
+    "interpreters", "ops", "parallel", "profiler", "state",
 }
 
 _keep_functions(__name__, ["remat"])
