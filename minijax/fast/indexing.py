@@ -290,17 +290,20 @@ def fast_diag(function: Callable) -> Callable:
     return diag
 
 
-_NEAR = 2**15  # elements: for more, the function is a program of XLA's
+# elements: of fewer, the usual program is as fast; for more, the function is a program of XLA's
+_ENOUGH, _TOO_MANY = 2**8, 2**15
 
 
 def fast_triangle(lower: bool) -> Callable:
     """The bits of the elements outside are cleared. The core's way makes a mask in each call."""
     def fast(function: Callable) -> Callable:
-        def triangle(m, k=0):
-            aval = m.aval if type(m) is Array else None
-            if aval is None or aval.ndim < 2 or type(k) is not int or not is_concrete(m) or (
-                    aval.size >= _NEAR or aval.dtype.itemsize > 8):
-                return function(m, k)
+        def triangle(m, *args, **options):
+            if type(m) is not Array or not _ENOUGH <= m.aval.size < _TOO_MANY:
+                return function(m, *args, **options)
+            aval, k = m.aval, options.get("k", args[0] if args else 0)
+            usual = len(args) + len(options) < 2 and options.keys() <= {"k"} and type(k) is int
+            if not usual or aval.ndim < 2 or not is_concrete(m) or aval.dtype.itemsize > 8:
+                return function(m, *args, **options)
             bits = _bits_of_triangle(*aval.shape[-2:], k, lower, aval.dtype.itemsize)
             return Array((m._host.view(bits.dtype) & bits).view(aval.dtype), aval)
 

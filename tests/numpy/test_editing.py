@@ -82,6 +82,7 @@ put_along_axis(x, k - 1, 2, 0, inplace=False) | put_along_axis(i, k, 2.5, 0, inp
 put_along_axis(m, k[None] * 0, m[:1], 0, inplace=False)
 tril(m) | triu(m, 1) | tril(q, -9) | triu(c[None], 9) | tril(b[None], -1) | triu(jnp.full((3, 3), 2.0)) | tril(jnp.zeros((0, 2)))
 tril(m.astype("bfloat16") * jnp.nan) | triu(-m.T[::-1], -1) | tril(jnp.ones((2, 3, 3), "uint8"), 1) | tril(jnp.ones((300, 200)))
+tril(jnp.ones((2, 20, 20), "int8"), -1) | triu(jnp.ones((40, 10), "bfloat16") * jnp.nan, 1) | triu(jnp.ones((10, 40), "complex64"), -3) | tril(jnp.full((20, 20), 2.0), 99)
 """.replace("\n", " | ").strip(" |").split(" | ")
 
 # Under `jit`, these want known arguments or make a shape of them: JAX refuses, and so do we.
