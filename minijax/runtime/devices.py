@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Tracer, install_methods
-from ..core.tree import tree_map
+from ..core.tree import tree_leaves, tree_map
 from . import xla
 
 
@@ -67,8 +67,17 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Wait until all arrays of a pytree are computed; returns it."""
-    return tree_map(
-        lambda leaf: leaf.block_until_ready() if hasattr(leaf, "block_until_ready") else leaf, x)
+    pending = []
+    for leaf in tree_leaves(x):
+        if type(leaf) is Array:
+            if leaf._host is None:
+                leaf._check_alive()
+                pending.append(leaf._buffer)
+        elif hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    if pending:
+        xla().wait(*pending)
+    return x
 
 
 def _device(x: Array):

@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 from minijax.core.array import as_array
-from tests.oracle import jax
+from tests.oracle import both, jax
 
 X = np.arange(3, dtype=np.float32)
 
@@ -40,3 +40,17 @@ def test_block_until_ready_takes_any_tree():
     ready = minijax.block_until_ready(tree)
     np.testing.assert_array_equal(ready["a"], X + 1)
     assert ready["b"] == [2.0, None]
+
+
+def test_a_tree_is_waited_for_and_returned_as_it_is():
+    def program(jx):
+        def f():
+            tree = {"a": jx.jit(lambda x: x * 2)(np.ones(3, np.float32)), "b": [1, None, "s"]}
+            return jx.block_until_ready(tree) is tree, tree["a"]
+        return f
+
+    both(program)
+    gone = minijax.jit(lambda x: x * 2)(1.0)
+    gone.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        minijax.block_until_ready([1, gone])
