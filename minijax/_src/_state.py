@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 # chapter 15
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.core import ShapedArray, typeof
 from ..core.jaxpr import ClosedJaxpr
 from ..core.tree import tree_map
-from ..state.discharge import discharge
+from ..state.discharge import discharge, discharge_some
 from ..state.functions import (
     RefView as TransformedRef,
     addupdate as ref_addupdate,
@@ -34,14 +34,18 @@ def get_ref_aval_from_value(x: Any) -> tuple[AbstractRef, Any]:
     return AbstractRef(typeof(x)), x
 
 
-def discharge_state(closed_jaxpr: ClosedJaxpr, *, should_discharge: bool = True) -> ClosedJaxpr:
+def discharge_state(
+    closed_jaxpr: ClosedJaxpr, *, should_discharge: bool | Sequence[bool] = True
+) -> ClosedJaxpr:
     """A pure jaxpr: references become arrays, and their contents at the end are further results.
 
-    `should_discharge` must be `True`, for all references.
+    `should_discharge` may say of each argument whether this happens to it.
     """
-    if should_discharge is not True:
-        raise NotImplementedError("discharge_state discharges all references here.")
-    return discharge(closed_jaxpr)
+    if isinstance(should_discharge, bool):
+        should_discharge = (should_discharge,) * len(closed_jaxpr.in_avals)
+    if all(should_discharge):
+        return discharge(closed_jaxpr)
+    return discharge_some(closed_jaxpr, tuple(map(bool, should_discharge)))
 
 
 def run_state(f: Callable) -> Callable:

@@ -16,8 +16,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.api import vmap
-from ..core.batching import bdim_at_front, moveaxis, primitive_batchers
+from ..core.batching import (
+    AxisData,
+    batch_subtrace,
+    bdim_at_front,
+    moveaxis,
+    primitive_batchers,
+)
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
@@ -211,13 +216,14 @@ def _jvp_of_each(rule, nonzeros, nonzeros_out, size, flags, tangent_flags, leave
 
         outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zeros, tangents))
         kept = partition_list(nonzeros_out, out_tangents)[1]
-        return [*outs], [*map(instantiate_zeros, kept)]
+        return [*outs, *map(instantiate_zeros, kept)]
 
-    in_axes = tuple(0 if b else None for b in (*flags, *tangent_flags))
-    outs, kept = vmap(of_one, in_axes, (0 if any(flags) else None, 0), axis_size=size)(*leaves)
+    in_dims = [0 if b else None for b in (*flags, *tangent_flags)]
+    outs, dims = batch_subtrace(of_one, AxisData(None, size), in_dims, leaves)
     if any(out_flags):
         return None
-    return [*outs, *kept], [any(flags)] * len(outs) + [True] * len(kept)
+    in_front = [x if d is None else moveaxis(x, d, 0) for x, d in zip(outs, dims)]
+    return in_front, [d is not None for d in dims]
 
 
 def _with_batch(x, is_batched: bool, wanted: bool, size: int):

@@ -21,6 +21,7 @@ from ..core.tree import (
     TUPLE,
     IsLeaf,
     NodeType,
+    Partial,
     PyTreeDef,
     flatten_up_to,
     node_type_of,
@@ -28,6 +29,7 @@ from ..core.tree import (
 )
 from ..errors import renamed
 from ..fast_paths import with_fast_path
+from .registration import OwnNodeType
 
 F = TypeVar("F", bound=Callable)
 
@@ -161,7 +163,7 @@ def is_tree_node(typ: type) -> bool:
         typ in registry or (issubclass(typ, tuple) and hasattr(typ, "_fields")))
 
 
-_IN_TUPLES = (tuple, dict, type(None))  # nodes whose children JAX returns as a tuple
+_IN_TUPLES = (tuple, dict, type(None), Partial)  # nodes whose children JAX gives as a tuple
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
@@ -174,7 +176,10 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     >>> jax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
-    children, aux = _node_type_or_error(tree).flatten(tree)
+    node_type = _node_type_or_error(tree)
+    if isinstance(node_type, OwnNodeType):
+        return node_type.as_given(tree)
+    children, aux = node_type.flatten(tree)
     return (tuple(children) if type(tree) in _IN_TUPLES else [*children]), aux
 
 
@@ -186,7 +191,8 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
     (((DictKey(key='a'), [1, 2]),), ('a',))
     """
     pairs, aux = flatten_with_keys(tree, _node_type_or_error(tree))
-    return (tuple(pairs) if type(tree) in (*_IN_TUPLES, list) else [*pairs]), aux
+    in_tuple = type(tree) in (tuple, list, dict, type(None))
+    return (tuple(pairs) if in_tuple else [*pairs]), aux
 
 
 def _node_type_or_error(tree):

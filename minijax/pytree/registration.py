@@ -15,6 +15,14 @@ from ..core.tree import NodeType, registry, sorted_keys
 Class = TypeVar("Class", bound=type)
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, slots=True)
+class OwnNodeType(NodeType):
+    """The node type of a class whose user gave `as_given`, which flattens. Its children may be any
+    iterable; those of `flatten` are a tuple."""
+
+    as_given: Callable[[Any], tuple[Any, Any]] = dataclasses.field(kw_only=True)
+
+
 def register_node_type(node_type: NodeType) -> None:
     """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
     checks.registered_once(node_type, registry)
@@ -46,14 +54,15 @@ def register_pytree_node(
     """
     keyed = flatten_with_keys_func and _checked_with_keys(flatten_with_keys_func, nodetype)
     flatten = _checked(flatten_func, nodetype)
-    register_node_type(NodeType(nodetype, flatten, unflatten_func, keyed))
+    as_given = _checked(flatten_func, nodetype, lambda children: children)
+    register_node_type(OwnNodeType(nodetype, flatten, unflatten_func, keyed, as_given=as_given))
 
 
 _WHERE_ITERABLE = " where 'children' is iterable"
 
 
-def _checked(flatten, cls):
-    """`flatten`, checked to return children and aux data; the children become a tuple."""
+def _checked(flatten, cls, put=tuple):
+    """`flatten`, checked to return children and aux data, with `put` of the children."""
 
     def checked_flatten(tree):
         result = flatten(tree)
@@ -64,7 +73,7 @@ def _checked(flatten, cls):
                 f"aux_data) tuple{_WHERE_ITERABLE * is_pair}, got {result!r}, of {cls}."
             )
         children, aux = result
-        return tuple(children), aux
+        return put(children), aux
 
     return checked_flatten
 

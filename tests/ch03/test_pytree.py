@@ -116,6 +116,42 @@ def test_one_level(tree):
         assert ours == theirs
 
 
+@pytest.mark.parametrize("children", [list, tuple, iter], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("registered", ["function", "method", "dataclass", "partial"])
+def test_one_level_has_the_children_as_they_were_given(registered, children):
+    """JAX gives a library's own function's children as they are: a list, a tuple, an iterator."""
+    def program(jx):
+        tu = jx.tree_util
+
+        class Own:
+            def tree_flatten(self):
+                return children([1, 2]), None
+
+            @classmethod
+            def tree_unflatten(cls, aux, children):
+                return cls()
+
+        own = Own()
+        if registered == "function":
+            tu.register_pytree_node(Own, lambda _: (children([1, 2]), None), lambda *_: Own())
+        elif registered == "method":
+            tu.register_pytree_node_class(Own)
+        elif registered == "dataclass":
+            own.x = 1
+            tu.register_dataclass(Own, ["x"], [])
+        else:
+            own = tu.Partial(max, 1, *children([2]))
+
+        def kinds():
+            given, _ = tu.flatten_one_level(own)
+            named, _ = tu.flatten_one_level_with_keys(own)
+            return type(given).__name__, type(named).__name__, tu.tree_leaves(own)
+
+        return kinds
+
+    both(program)
+
+
 @every_tree
 def test_pickle_and_hash(tree):
     treedef = pytree.tree_structure(tree)

@@ -136,6 +136,24 @@ def test_what_a_rule_under_a_jvp_is_told(axes):
     both(program)
 
 
+@pytest.mark.parametrize("out_axes", [(0, None), (None, 0), 0, (1, 0)], ids=str)
+@pytest.mark.parametrize("axes", [(0, None), (None, 0)], ids=str)
+@pytest.mark.parametrize("function", ["linear", "sine"])
+def test_the_results_of_a_rule_under_a_jvp_are_mapped_only_where_they_vary(function, axes, out_axes):
+    def program(jx):
+        f = jx.custom_batching.custom_vmap(lambda x: x * 2)
+        f.def_vmap(lambda size, batched, x: (
+            x * 3 if function == "linear" else jx.numpy.sin(x), batched[0]))
+        values = [np.arange(6, dtype=np.float32).reshape(3, 2) if axis == 0
+                  else np.ones(2, np.float32) for axis in axes]
+        return lambda: jx.vmap(lambda x, t: jx.jvp(f, (x,), (t,)), axes, out_axes)(*values)
+
+    mapped = (True, function == "sine") if axes == (0, None) else (False, True)
+    wanted = out_axes if isinstance(out_axes, tuple) else (out_axes, out_axes)
+    refused = any(is_mapped and axis is None for is_mapped, axis in zip(mapped, wanted))
+    both(program, raises=ValueError if refused else None)
+
+
 def test_arguments_batched_in_several_ways():
     """One argument with its tangent, of another only the tangent: JAX multiplies all with all."""
     import minijax as jax

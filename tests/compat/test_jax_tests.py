@@ -245,6 +245,30 @@ def types_of_references_as_arguments(jx):
 
 
 @row
+def some_references_are_discharged(jx):
+    primitives, types = (private(jx, f"state.{name}") for name in ("primitives", "types"))
+    refs = [types.shaped_array_ref((2,), np.dtype("float32")) for _ in range(2)]
+
+    def f(a, b, x):
+        primitives.ref_addupdate(a, (), x)
+        b[0] = a[1]
+        own = jx.new_ref(x)
+        own[...] += b[...]
+        jx.jit(lambda a: a.__setitem__(0, 2.0))(a)
+        return b[...] * own[...]
+
+    jaxpr = jx.make_jaxpr(f)(*refs, jx.ShapeDtypeStruct((2,), "float32"))
+    found = []
+    for wanted in (False, (True, False, True), [False, True, False], (False, True, True)):
+        some = private(jx, "state.discharge").discharge_state(jaxpr, should_discharge=wanted)
+        values = [jx.new_ref(x) if isinstance(aval, types.AbstractRef) else x
+                  for x, aval in zip((X[0, :2], X[1, :2], X[1, 1:]), some.in_avals)]
+        outs = jx.core.eval_jaxpr(some.jaxpr, some.consts, *values)
+        found.append(([str(aval) for aval in some.in_avals], outs, [x[...] for x in values]))
+    return found
+
+
+@row
 def private_names_of_references(jx):
     primitives, types = private(jx, "state.primitives"), private(jx, "state.types")
     discharge = private(jx, "state.discharge")
