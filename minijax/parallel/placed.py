@@ -308,6 +308,7 @@ class PlacedArray(Array):
 
 
 array_classes.add(PlacedArray)
+PlacedArray.__name__ = Array.__name__  # programs look for JAX's name
 
 
 def contents_here(x: Array) -> list[np.ndarray]:
