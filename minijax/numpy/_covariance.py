@@ -61,7 +61,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
         x = concatenate([x, y if rowvar or y.shape[0] == 1 else y.T], 0)
     if x.shape[1] == 0:
         return squeeze(full((x.shape[0],) * 2, np.nan, x.dtype))
-    ddof = (0 if bias else 1) if ddof is None else ddof
+    ddof = int(bias == 0) if ddof is None else ddof
     weights, aweights = _weights(x.shape[1], fweights, aweights)
     if dtype is not None:
         x = x.astype(dtype)

@@ -24,7 +24,14 @@ from ..lax.windows import (
     GatherScatterMode,
     index_dtype,
 )
-from ._arguments import canonical_axis, check_no_out, constant_like, ensure_array, ensure_arrays
+from ._arguments import (
+    canonical_axis,
+    check_arraylike,
+    check_no_out,
+    constant_like,
+    ensure_array,
+    ensure_arrays,
+)
 from ._einsum import einsum
 from ._reductions import sum
 from ._running import cumsum
@@ -193,6 +200,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     """
     check_no_out("compress", out)
     condition, a = ensure_arrays("compress", condition, a)
+    check_arraylike("compress", fill_value)
     condition = condition != 0 if condition.dtype != bool else condition
     if condition.ndim != 1:
         raise ValueError(f"compress: condition must be a 1D array, got shape {condition.shape}.")
@@ -245,4 +253,4 @@ def nonzero_of_size(a, size: int, fills) -> tuple:
         quotient = div_p.bind(flat, size_value(stride, dtype))
         place = rem_p.bind(quotient, size_value(n, dtype))
         found.append(_where(missing, 0 if fill is None else fill, place))
-    return tuple(convert(place, dtype) for place in found)
+    return tuple(found)

@@ -96,7 +96,7 @@ def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, init
         raise ValueError(f"zero-size array to reduction operation {kind.name} which has no "
                          "identity; give `initial`, the value for no elements.")
     dtype = user_dtype(dtype, kind.name) or dtypes.canonicalize_dtype(
-        wide_integer(a.dtype) if promote_integers else a.dtype)
+        wide_integer(a.dtype) if promote_integers else a.dtype, allow_extended_dtype=True)
     a = convert(a, np.dtype("float32") if widen_half and dtype in _F16 else dtype)
     primitive, combine = kind.primitive, kind.combine
     if a.dtype == bool and kind.on_bools:

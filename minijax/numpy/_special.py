@@ -329,7 +329,8 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
       a: an array of at least one dimension. How many indices there are depends on its contents:
         they must be known, unless a `size` is given.
       size: the length of the result: what is too much is cut, what lacks is `fill_value`.
-      fill_value: a scalar, or one for each dimension; by default 0.
+      fill_value: a scalar, or one for each dimension; by default 0. The result has the dtype that
+        it and the indices are promoted to.
 
     Raises:
       ValueError: a scalar.
@@ -345,27 +346,27 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     if len(fills) != a.ndim:
         raise ValueError(f"nonzero: fill_value must be a scalar, or one for each of the {a.ndim} "
                          f"dimensions, got {fill_value!r}.")
-    check_arraylike("nonzero", *(fill for fill in fills if fill is not None))
+    if fill_value is not None:
+        check_arraylike("nonzero", *fills)
     if any(np.ndim(fill) for fill in fills):
         raise ValueError("nonzero: fill_value must be a scalar, or a tuple with one for each "
                          f"dimension, got {fill_value!r}.")
-    fills = (0,) * a.ndim if 0 in a.shape else fills  # as in JAX
+    fills = (None,) * a.ndim if 0 in (*a.shape, size) else fills  # as in JAX
     if size is not None and not is_concrete(a):
         return nonzero_of_size(a, size, fills)
     value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "
                               "specified to use jnp.nonzero within JAX transformations.")
     found = np.nonzero(value)
-    index_dtype = default_int_dtype()
-    return tuple(on_device(asarray(_resized(index, size, fill), index_dtype), None, like=a)
-                 for index, fill in zip(found, fills))
+    return tuple(_resized(index, size, fill, like=a) for index, fill in zip(found, fills))
 
 
-def _resized(index, size, fill):
-    if size is None or size == len(index):
-        return index
-    padded = np.full(size, 0 if fill is None else fill)
-    padded[:len(index)] = index[:size]
-    return padded
+def _resized(index, size, fill, like):
+    """Indices as an array of this size. What fills it up decides its dtype, too."""
+    kept = index[:size]
+    missing = 0 if size is None else size - len(kept)
+    padded = np.append(kept, np.zeros(missing, index.dtype)) if missing else kept
+    places = on_device(asarray(padded, default_int_dtype()), None, like=like)
+    return places if fill is None else _where(np.arange(places.size) >= len(kept), fill, places)
 
 
 def flatnonzero(a, *, size: int | None = None, fill_value=None):
@@ -377,7 +378,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     """The indices of the elements other than zero, one row an element; see `nonzero`."""
     a = ensure_array("argwhere", a)
     found = nonzero(a if a.ndim else a.reshape(1), size=size, fill_value=fill_value)
-    rows = stack_p.bind(*found, axis=1)
+    rows = stack_p.bind(*promote_dtypes(*found), axis=1)
     return rows if a.ndim else rows[:, :0]
 
 

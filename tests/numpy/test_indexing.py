@@ -69,6 +69,26 @@ def test_nonzero_of_known_size(shape, size):
     both(lambda m: m.jit(m.numpy.nonzero), x)
 
 
+@pytest.mark.parametrize("fill", [2.5, True, 1j, np.float32(2.5), np.int8(3), (1, 2.5)], ids=str)
+@pytest.mark.parametrize("size", [None, 0, 1, 4])
+def test_what_fills_up_decides_the_dtype_of_indices(fill, size):
+    x = np.array([[0, 1], [2, 0]], np.float32)
+    for f in (lambda m, x: m.numpy.nonzero(x, size=size, fill_value=fill),
+              lambda m, x: m.numpy.argwhere(x, size=size, fill_value=fill),
+              lambda m, x: m.numpy.argwhere(x[:0], size=size, fill_value=fill),
+              lambda m, x: m.numpy.where(x > 0, size=size, fill_value=fill)):
+        both(lambda m: lambda x: f(m, x), x)
+        if size is not None:
+            both(lambda m: m.jit(lambda x: f(m, x)), x)
+
+
+@pytest.mark.parametrize("text", ["compress(I > 0, X.ravel(), fill_value='a')", "extract(I > 0, X, fill_value=(1, 2))",
+                                  "nonzero(X, fill_value=(None, 1))", "cov(X, bias=None)"])
+def test_arguments_that_nothing_depends_on_are_looked_at(text):
+    refusal = () if "cov" in text else TypeError
+    both(lambda m: lambda I, X: eval(f"m.numpy.{text}", {"m": m, "I": I, "X": X}), I, X, raises=refusal)
+
+
 @pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
 def test_segments(name):
     ids = np.array([0, 2, 2, 0, 5, -1])
