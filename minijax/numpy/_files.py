@@ -31,6 +31,8 @@ def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Any:
     >>> frombuffer(b"abc", jnp.uint8).tolist()
     [97, 98, 99]
     """
+    if isinstance(buffer, Array):  # before Python 3.12 only C++ can show a buffer
+        buffer = np.asarray(buffer)
     return asarray(np.frombuffer(buffer, dtype, count, offset))
 
 

@@ -77,7 +77,7 @@ from_dlpack(np.arange(3, dtype="int8"), copy=True)
 
 # Fast paths compute these.
 FAST = """
-put_along_axis(m, np.array([[1], [2]]), 7, 1, inplace=False) | put_along_axis(m, k[None, :2] - 3, k[None, :2] * 1.0, 1, inplace=False)
+frombuffer(jnp.arange(3), "float16") | put_along_axis(m, np.array([[1], [2]]), 7, 1, inplace=False) | put_along_axis(m, k[None, :2] - 3, k[None, :2] * 1.0, 1, inplace=False)
 put_along_axis(x, k - 1, 2, 0, inplace=False) | put_along_axis(i, k, 2.5, 0, inplace=False) | put_along_axis(c, k, 2.5, -1, inplace=False)
 put_along_axis(m, k[None] * 0, m[:1], 0, inplace=False)
 tril(m) | triu(m, 1) | tril(q, -9) | triu(c[None], 9) | tril(b[None], -1) | triu(jnp.full((3, 3), 2.0)) | tril(jnp.zeros((0, 2)))
