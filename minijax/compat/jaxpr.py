@@ -20,7 +20,8 @@ from ..printing import Printer, PrintOptions, source_of
 
 
 class EqnContext:
-    """The settings under which an equation is evaluated. There are no such settings in minijax."""
+    """The settings under which an equation is evaluated. There are no such settings in minijax:
+    notes for the compiler are in an equation's `source_info`."""
 
     __slots__ = ()
     manager = contextlib.nullcontext()

@@ -6,31 +6,32 @@ On a CPU, the device is the host: nothing moves, and all values are the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..core.jaxpr import jaxprs_in_params
 from ..core.tree import flatten_axes
 from ..parallel.memories import MemorySpace as Space
+from ..runtime.notes import COMPUTE_TYPE, COMPUTE_TYPES, compute_attributes, noting
 from ._annotated_calls import annotated_call, call
-
-_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
 def _check(compute_type: Any) -> None:
     if not isinstance(compute_type, str):
         raise TypeError("`compute_on`'s compute_type argument must be a string, got "
                         f"{compute_type!r}.")
-    if compute_type not in _TYPES and not compute_type.startswith("gpu_stream:"):
+    if compute_type not in COMPUTE_TYPES and not compute_type.startswith("gpu_stream:"):
         raise ValueError(
             f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
             "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
 
 
-@contextmanager
-def compute_on(compute_type: str) -> Iterator[None]:
+def compute_on(compute_type: str) -> AbstractContextManager[None]:
     """A context: the operations in it are computed there, where the platform has such a place.
+
+    Operations say it to the compiler, as frontend attributes in StableHLO. An inner context
+    replaces those around it. The context is also a decorator.
 
     Args:
       compute_type: "device_host", "device", "tpu_sparsecore", or "gpu_stream:" and a number. On a
@@ -44,8 +45,19 @@ def compute_on(compute_type: str) -> Iterator[None]:
     ...     print(jnp.sin(0.0))
     0.0
     """
-    _check(compute_type)
-    yield
+    return _Place(compute_type)
+
+
+class _Place(noting):
+    """The context of a place, which is checked when the context is entered."""
+
+    def __init__(self, compute_type: str):
+        super().__init__({COMPUTE_TYPE: compute_type})
+        self._compute_type = compute_type
+
+    def __enter__(self) -> None:
+        _check(self._compute_type)
+        super().__enter__()
 
 
 def _calls_compute_on(jaxpr) -> bool:
@@ -56,10 +68,7 @@ def _calls_compute_on(jaxpr) -> bool:
 def _attributes(jaxpr, compute_type, out_memory_spaces, compiler_options_json):
     if _calls_compute_on(jaxpr):
         raise ValueError("Nesting `compute_on` with different compute types is not allowed.")
-    if compute_type.startswith("gpu_stream:"):
-        said = {"_xla_stream_annotation": compute_type.split(":")[1], "inlineable": "false"}
-    else:
-        said = {"_xla_compute_type": _TYPES[compute_type]}
+    said = compute_attributes(compute_type)
     if compiler_options_json is not None:
         said["backend_config"] = compiler_options_json
     elif compute_type == "device":

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.core import ShapedArray
 from ..core.lowering import element_type, tensor_type
+from ..runtime.notes import quoted
 
 
 class HashableArray:
@@ -64,9 +65,7 @@ def attribute_text(value: Any) -> str:
       TypeError: there is no attribute for values of this class.
     """
     if isinstance(value, (str, bytes)):
-        raw = value.encode() if isinstance(value, str) else value
-        return '"' + "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}"
-                             for c in raw) + '"'
+        return quoted(value)
     if isinstance(value, Mapping):
         items = [f"{attribute_text(key)} = {attribute_text(x)}" for key, x in value.items()]
         return f"{{{', '.join(items)}}}"
