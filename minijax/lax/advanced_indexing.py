@@ -243,6 +243,7 @@ class _Planner:
         self.collapsed: list[int] = []
         self.index_map: list[int] = []
         self.reversed_dims: list[int] = []
+        self.constants: dict[int, tuple[np.ndarray, Array]] = {}  # by the id of their values
         self.new_dims: list[int] = []
         self.windows_ndim = 0  # dimensions of the result, but for the new ones
 
@@ -251,9 +252,15 @@ class _Planner:
         if not isinstance(values, np.ndarray):
             values = convert(values, self.dtype)
         elif typeof(values).dtype != self.dtype:
-            values = convert(as_array(values), self.dtype)
+            values = convert(self._constant(values), self.dtype)
         self.columns.append((values, len(self.index_shape)))
         self.index_map.append(axis)
+
+    def _constant(self, values: np.ndarray) -> Array:
+        """`values` as an array: one for all columns, so that a jaxpr has it as one constant."""
+        if id(values) not in self.constants:
+            self.constants[id(values)] = values, as_array(values)
+        return self.constants[id(values)][1]
 
     def arrays(self, arrays: Sequence, axes: Sequence[int]) -> None:
         """The arrays of the index, all at once."""

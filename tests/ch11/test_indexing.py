@@ -238,3 +238,18 @@ def test_printing_and_immutability():
     assert repr(x.at[1]) == repr(jax.numpy.arange(3).at[1])
     with pytest.raises(TypeError, match=r"x\.at\[idx\]\.set"):
         x[0] = 1
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int64"])
+@pytest.mark.parametrize("access", ["get", "set", "no wrap"])
+def test_an_index_given_twice_is_one_constant(access, kind):
+    def program(jx):
+        index = np.array([0, 2, 1], kind)
+
+        def run(x):
+            with jx.enable_x64(kind == "int64"):
+                return jx.make_jaxpr(lambda x: ACCESS[access](x, (index, index), 1.0))(x)
+
+        return run
+
+    both(program, X)

@@ -125,6 +125,11 @@ def test_masks_cannot_be_written():
     "jax.jit(lambda: r.normal(k))(), r.normal(k)",
     "jax.jit(lambda k: r.bits(k) + r.bits(k))(k)", "r.normal(k), r.key_data(k)",
     "jax.vmap(r.normal)(r.split(k))", "k.reshape(1), r.normal(k)",
+    "r.bits(k), jax.numpy.where(True, k, r.key(1))", "r.bits(k), jax.numpy.where(True, r.key(1), k)",
+    "jax.numpy.where(True, k, r.key(1)), r.bits(k)", "jax.numpy.where(True, k, r.key(1))",
+    "r.bits(jax.numpy.where(True, k, r.key(1)))", "r.bits(k), jax.lax.select(True, k, k)",
+    "r.bits(k), jax.lax.select_n(jax.numpy.array([True]), k[None], k[None])",
+    "jax.lax.select_n(jax.numpy.array([True]), r.split(k, 1), r.split(r.key(1), 1))",
 ])
 @pytest.mark.parametrize("eager", [False, True])
 def test_under_the_setting(uses, eager):

@@ -38,6 +38,7 @@ from ...core.primitives import (
     eq_p,
     ne_p,
     reshape_p,
+    select_n_p,
     squeeze_p,
 )
 from ...debugging.callbacks import debug_callback_p
@@ -397,6 +398,12 @@ def _concatenate(params, avals):
     return KeyReuseSignature(*(Sink(i) for i in range(len(avals))), Source(0))
 
 
+@_rule(select_n_p)
+def _select_n(params, avals):
+    """All arrays of keys are used: a key of the result may be used elsewhere, too."""
+    return KeyReuseSignature(*(Sink(i) for i in range(1, len(avals)) if _has_keys(avals[i])))
+
+
 @_rule(jit_p, shard_map_p)
 def _call(params, avals):
     return jaxpr_type_signature(params["jaxpr"])
@@ -500,7 +507,9 @@ class KeyReuseChecks(Extension):
             for sink in signature.sinks:
                 key = operands[sink.idx]
                 if _is_key(key) and np.any(np.logical_and(_is_consumed(key), sink.mask)):
-                    name = "jit-compiled function" if primitive is jit_p else str(primitive)
+                    # JAX's name for a selection among keys, which it jits
+                    jitted = primitive in (jit_p, select_n_p)
+                    name = "jit-compiled function" if jitted else str(primitive)
                     raise KeyReuseError(
                         f"Previously-consumed key passed to {name} at index {sink.idx}")
         return NotImplemented
@@ -511,6 +520,9 @@ class KeyReuseChecks(Extension):
         signature = _signature(primitive, params, [*map(typeof, args)])
         operands = _operands(primitive, args, params)
         outs = out if primitive.multiple_results else [out]
+        for key in outs:
+            if _is_key(key) and not any(key is x for x in operands):
+                _remember(key, True)
         for sink in signature.sinks:
             key = operands[sink.idx]
             if _is_key(key):
