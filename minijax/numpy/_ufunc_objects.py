@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.api import eval_shape, vmap
-from ..core.core import state
+from ..core.core import state, typeof
 from ..lax import operators
 from ..lax import reductions as red
 from ..lax.bitwise import bitwise_and as and_bits
@@ -26,6 +26,7 @@ from ..lax.bitwise import bitwise_xor as xor_bits
 from ..lax.control_flow.scan import scan
 from ..lax.indexing import as_tuple
 from ..lax.shaping import full
+from ..runtime.structs import ShapeDtypeStruct
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray
@@ -118,7 +119,8 @@ class ufunc:
 
     def _out_dtype(self, *args):
         """The dtype of the result for elements of these arguments."""
-        return eval_shape(self._func, *(full((), 1, arg.dtype) for arg in args)).dtype
+        of_one = (ShapeDtypeStruct((), arg.dtype, weak_type=typeof(arg).weak_type) for arg in args)
+        return eval_shape(self._func, *of_one).dtype
 
     @_compiled(static_argnames=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a, axis: int | None = 0, dtype=None, out: None = None, keepdims: bool = False,

@@ -121,3 +121,11 @@ def test_the_identity_of_and_is_all_bits(text, dtype):
     both(lambda m: lambda x: eval(
         text, {"u": m.numpy.bitwise_and, "x": m.numpy.asarray(x), "jnp": m.numpy}),
          np.array([7, 3, 6], dtype))
+
+
+@pytest.mark.parametrize("name", ["maximum", "own"])
+@pytest.mark.parametrize("dtype", ["int8", "float16"])
+def test_a_python_number_does_not_widen_an_array(name, dtype):
+    for text in ("u.at(x, 1, 5, inplace=False)", "u.at(x, 1, 2.5, inplace=False)",
+                 "u.at(x, jnp.array([0, 0, 2]), 3, inplace=False)"):
+        both(lambda m: call(text, name, m), X.astype(dtype))
