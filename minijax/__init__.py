@@ -107,7 +107,9 @@ from .runtime.devices import (
 from .core.jit import clear_caches
 from .runtime.jit import disable_jit, eval_shape, jit  # noqa: F811
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
-from . import stages
+
+if TYPE_CHECKING:
+    from . import stages
 
 # chapter 7
 from .core.api import linearize
@@ -271,7 +273,8 @@ _ON_FIRST_USE = {
 }
 _MODULES_ON_FIRST_USE = {
     "_src", "custom_rules", "debug", "dlpack", "experimental", "export", "extend", "ffi", "image",
-    "interpreters", "ops", "parallel", "profiler", "state",
+    "interpreters", "ops", "parallel", "profiler", "stages",
+    "state",
 }
 
 _keep_functions(__name__, ["remat"])

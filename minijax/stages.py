@@ -1,7 +1,8 @@
 """The public names of `jax.stages`: what a jitted function goes through until it runs."""
 
 # chapter 6
+from .runtime.arguments import ArgInfo
 from .runtime.jit import Wrapped
-from .runtime.stages import ArgInfo, Compiled, Lowered, Traced
+from .runtime.stages import Compiled, Lowered, Traced
 
 CompilerOptions = dict[str, str | bool]

@@ -11,7 +11,8 @@ from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
 from ..core.tree import tree_map
 from ..errors import wraps
-from ..runtime.notes import annotate, attribute_value, noting
+from ..runtime.frontend_attributes import annotate
+from ..runtime.notes import attribute_value, noting
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:

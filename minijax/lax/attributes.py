@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.core import ShapedArray
 from ..core.lowering import element_type, tensor_type
-from ..runtime.notes import quoted
+from ..runtime.frontend_attributes import quoted
 
 
 class HashableArray:

@@ -221,14 +221,19 @@ def register_dataclass(
     return nodetype
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True, repr=False)
 class DataclassNode(NodeType):
     """The node type of a dataclass, with the names of its data fields and of its meta fields.
 
     A fast path flattens dataclasses by these names, without a call of Python.
     """
 
-    fields: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    __slots__ = ("fields",)
+
+    fields: tuple[tuple[str, ...], tuple[str, ...]]
+
+    def __init__(self, python_type, flatten, unflatten, flatten_with_keys, fields):
+        super().__init__(python_type, flatten, unflatten, flatten_with_keys)
+        object.__setattr__(self, "fields", fields)  # node types are frozen
 
 
 def _dataclass_node_type(cls, data_fields, meta_fields):

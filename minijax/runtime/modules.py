@@ -29,7 +29,7 @@ from ..core.lowering import (
     used_variables,
 )
 from ..errors import NameStack
-from .notes import finished, mark_of, noted, noting
+from .notes import MARK, mark_of, noted, noting
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
 
@@ -150,7 +150,12 @@ class ProgramBody(Body):
         for x in results:
             x.name  # noqa: B018  (a constant is written, or hoisted, when its name is read)
         hidden = map(declare, self.hoisted.values())
-        return finished(super().text([*arguments, *hidden], results, visibility))
+        text = super().text([*arguments, *hidden], results, visibility)
+        if MARK in text:
+            from .frontend_attributes import finished  # wanted by few
+
+            text = finished(text)
+        return text
 
 
 class ProgramModule(Module):

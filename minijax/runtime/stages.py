@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..checks.arguments import arg_names
 from ..checks.tree import equality_errors_pytreedef, keystr
 from ..core.array import Array
-from ..core.core import ShapedArray, Tracer
+from ..core.core import Tracer
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
@@ -53,22 +50,6 @@ def check_places(self, program: Any, args: Sequence) -> None:
 def lower_elsewhere(self, trace: Any, platforms: tuple[str, ...]) -> Any:
     """The stage after what `trace()` returns, for other platforms than this process's."""
     raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class ArgInfo:
-    """A description of one argument: its type, and whether it is donated."""
-
-    _aval: ShapedArray
-    donated: bool
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._aval.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self._aval.dtype
 
 
 class CallInfo(NamedTuple):
@@ -113,6 +94,8 @@ class Stage:
     def args_info(self) -> Any:
         """For each argument its type and whether it is donated: a pair (args, kwargs)."""
         donated = self._info.spec.donated_invars[len(self._info.closed):]
+        from .arguments import ArgInfo  # wanted by few
+
         infos = map(ArgInfo, self._info.in_avals, donated)
         return self.in_tree.unflatten(list(infos))
 
