@@ -436,6 +436,15 @@ def test_an_operand_of_a_loop_under_vmap_is_refused():
         minijax.vmap(loop, pairs.spec(0, 0), pairs.spec(0, 0), axis_size=3)(x)
 
 
+def test_jit_has_no_placement_for_values():
+    device = minijax.devices()[0]
+    x = Pairs(minijax).pair(np.ones(3, "f"), np.ones(3, "f"))
+    for options in ({"in_shardings": minijax.sharding.SingleDeviceSharding(device)}, {"device": device},
+                    {"out_shardings": minijax.sharding.SingleDeviceSharding(device)}):
+        with pytest.raises(NotImplementedError, match="a value that is none"):
+            minijax.jit(lambda x: x, **options)(x)
+
+
 def test_vmap_of_vmap_by_the_rule_of_one_example():
     def program(jx):
         api = hijax(jx)
