@@ -9,7 +9,8 @@ from typing import Any
 from ..core.core import ShapedArray, typeof
 from ..core.jaxpr import ClosedJaxpr
 from ..core.tree import tree_map
-from ..state.discharge import discharge, discharge_some
+from ..state.discharge import discharge
+from ..state.partial_discharge import discharge_some
 from ..state.functions import (
     RefView as TransformedRef,
     addupdate as ref_addupdate,

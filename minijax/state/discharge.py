@@ -12,7 +12,7 @@ The counterpart in JAX is `jax/_src/state/discharge.py`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks.arguments import distinct_references
@@ -20,15 +20,7 @@ from ..checks.jaxpr import places_of_operands
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.forward import Zero, add_tangents
-from ..core.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    jaxpr_as_fun,
-    jaxprs_in_params,
-)
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import filled, stop_gradient_p
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.util import split_list
@@ -61,43 +53,21 @@ def discharge(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
                           in_avals, jaxpr.debug_info)
 
 
-@weakref_cache
-def discharge_some(jaxpr: ClosedJaxpr, wanted: tuple[bool, ...]) -> ClosedJaxpr:
-    """A jaxpr without those references among its arguments that are `wanted`, which returns their
-    contents last. The others stay arguments."""
-    in_avals = [inner_type(aval) if want else aval for aval, want in zip(jaxpr.in_avals, wanted)]
-    kept = {v for v, want in zip(jaxpr.jaxpr.invars, wanted) if not want and is_ref_type(v.aval)}
-    return trace_to_jaxpr(lambda *args: run_discharged(jaxpr.jaxpr, jaxpr.consts, args, kept),
-                          in_avals, jaxpr.debug_info)
-
-
-def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence,
-                   kept: Collection[Var] = ()) -> list:
+def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     """The results of a jaxpr, and the contents of the references among its arguments at the end.
 
-    `args` has the contents of a reference in its place, or one of those that are `kept`.
+    `args` has the contents of a reference in its place.
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        refs = [v for v in eqn.invars if is_ref_type(v.aval) and v not in kept]
-        run = _bind if kept and _stays(eqn, refs, kept) else _run_eqn
-        outs, contents = run(eqn, values)
+        refs = [v for v in eqn.invars if is_ref_type(v.aval)]
+        outs, contents = run_eqn(eqn, values)
         for v, x in (*zip(eqn.outvars, outs), *zip(refs, contents, strict=True)):
             ignored = is_ref_type(v.aval) and v.aval.kind == prim.NO_GRAD
             env[v] = stop_gradient_p.bind(x) if ignored else x
     outs = [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
-    return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval) and v not in kept]
-
-
-def _stays(eqn: JaxprEqn, refs: Sequence, kept: Collection[Var]) -> bool:
-    """Whether an equation takes references, and all of them are kept."""
-    takes = any(v in kept for v in eqn.invars if type(v) is not Literal)
-    if takes and refs:
-        raise NotImplementedError(
-            f"{eqn.primitive.name} takes references of which only some are to be discharged. "
-            "Discharge them all.")
-    return takes
+    return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]
 
 
 def written_operands(params: dict, n_args: int) -> list[bool]:
@@ -142,7 +112,7 @@ def apply_discharged(primitive: Primitive, refs: Sequence, values: Sequence,
     return discharge_rules[primitive]([ref is not None for ref in refs], values, params)
 
 
-def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
+def run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
     refs = [v if is_ref_type(v.aval) else None for v in eqn.invars]
     n_cond = eqn.own_params.get("cond_nconsts", 0)  # a condition may take the same ones
@@ -152,11 +122,6 @@ def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
         if eqn.primitive not in discharge_rules:
             raise missing_rule(eqn.primitive, "Discharge of references", 15)
         return apply_discharged(eqn.primitive, refs, values, eqn.own_params)
-    return _bind(eqn, values)
-
-
-def _bind(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
-    """The results of an equation without references that are discharged."""
     outs = eqn.primitive.bind(*values, **eqn.own_params)
     return outs if eqn.primitive.multiple_results else [outs], []
 
