@@ -94,6 +94,20 @@ def test_operators_in_64_bits(operate):
         assert expected == [outcome(lambda: operate(x, y)) for x in wide for y in [*values, x]]
 
 
+def test_operands_of_two_types_obey_the_settings():
+    f, i = jnp.asarray(X, jnp.float32), jnp.arange(8)
+    for operate in OPERATORS[:4]:
+        programs = [lambda: operate(i, f), lambda: operate(f, i), lambda: operate(i, 2.5),
+                    lambda: operate(f, 1j), lambda: operate(i, i), lambda: operate(i, 2)]
+        for setting, value in [("numpy_dtype_promotion", "strict"), ("enable_x64", True),
+                               ("numpy_rank_promotion", "raise")]:
+            before = [outcome(program) for program in programs for _ in range(3)]
+            with getattr(jax, setting)(value):
+                expected = [as_it_is(program) for program in programs]
+                assert expected == [outcome(program) for program in programs]
+            assert before == [outcome(program) for program in programs for _ in range(3)]
+
+
 def test_functions():
     x = jnp.asarray(X, jnp.float32)
     for f in (jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.less, jnp.equal, jnp.not_equal):

@@ -78,7 +78,8 @@ def batch_trace_of(leaves: Sequence) -> BatchTrace | None:
 def _sum_of_examples(trace: BatchTrace, args: Sequence, dims: Sequence) -> tuple[Any, Any]:
     """The sum of two tangents or cotangents for one example, as their type says."""
     if not any(isinstance(dim, MappingSpec) for dim in dims):
-        return _sum_of_arrays(args, dims)
+        mapped = any(dim is not None for dim in dims)
+        return _sum_of_arrays(args, dims) if mapped else (add_any_p.bind(*args), None)
     x, y = (example_of(trace, x, dim) for x, dim in zip(args, dims))
     aval: Any = typeof(x)
     with set_current_trace(trace):

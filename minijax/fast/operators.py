@@ -15,11 +15,11 @@ import numpy as np
 
 from ..core.array import Array, _Quiet, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
-from ..core.dtypes import short_of
+from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
-from ..settings import enable_x64, numpy_dtype_promotion
+from ..settings import enable_x64, numpy_dtype_promotion, trace_context
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
 UFUNCS: dict[str, tuple[np.ufunc, str]] = {
@@ -84,6 +84,9 @@ class _Known:
         # (number, type of the other operand) -> the number as an array of that dtype
         self.floats: dict[tuple[float, ShapedArray], np.ndarray] = {}
         self.ints: dict[tuple[int, ShapedArray], np.ndarray] = {}
+        # types of two operands, settings -> the dtype that both are converted to, and the type of
+        # the result; `None` if the fast path is not for them
+        self.widened: dict[tuple, tuple[np.dtype, ShapedArray] | None] = {}
 
     def learn(self, aval: ShapedArray, y: Any) -> None:
         """Prepare for the next operation on an array of this type and an operand like `y`."""
@@ -110,12 +113,46 @@ class _Known:
                 table[y, aval] = np.asarray(scalar)
 
 
+    def widen(self, x: Array, y: Any, otherwise: Callable, reflected: bool) -> Any:
+        """The result for operands of two types, which promotion converts to one dtype."""
+        key = x.aval, y.aval if type(y) is Array else type(y), trace_context()
+        if key not in self.widened:
+            return self._learn_widened(key, x, y, otherwise, reflected)
+        if (found := self.widened[key]) is None:
+            return otherwise(x, y)
+        return Array(self._of_dtype(found[0], x, y, reflected), found[1])
+
+    def _of_dtype(self, dtype: np.dtype, x: Array, y: Any, reflected: bool) -> np.ndarray:
+        a = x._numpy().astype(dtype, copy=False)
+        b = quiet.run(np.asarray, y._numpy() if type(y) is Array else y, dtype)
+        return quiet.run(UFUNCS[self.primitive.name][0], *((b, a) if reflected else (a, b)))
+
+    def _learn_widened(self, key: tuple, x: Array, y: Any, otherwise: Callable,
+                       reflected: bool) -> Any:
+        out = otherwise(x, y)
+        dtype, _ = lattice_result_type(x, y)
+        if self.primitive.name == "div":
+            dtype = to_inexact_dtype(dtype)
+        plain = (dtype.isbuiltin == 1 and dtype.kind in self.kinds and type(out) is Array
+                 and out.aval.size < MANY and np.ndim(y) in (0, x.aval.ndim)
+                 and x.aval.placement is out.aval.placement is None)
+        if plain:  # does NumPy do the same?
+            ours = self._of_dtype(dtype, x, y, reflected)
+            plain = ours.dtype == out.aval.dtype and np.array_equal(
+                ours, out._numpy(), equal_nan=ours.dtype.kind in "fc")
+        if len(self.widened) >= _MOST_SCALARS:
+            self.widened.clear()
+        self.widened[key] = (dtype, out.aval) if plain else None
+        return out
+
+
 def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = False) -> Callable:
     """`otherwise`, a function of two operands, with a fast path for evaluation.
 
     If it is `reflected`, the second operand is the left one.
     """
     ufunc, kinds = UFUNCS[primitive.name]
+    divides = primitive.name == "div"  # integers become floats
     known = _Known(primitive, kinds)
     out_avals, floats, ints = known.out_avals, known.floats, known.ints
 
@@ -149,6 +186,11 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                     except RuntimeError:  # another thread is there
                         out._host = quiet.run(ufunc, value, other)
                     return out
+            integers = aval.dtype.kind in "iub"
+            if (kind is Array and (y.aval is not aval or integers and divides)
+                    or kind is complex or kind is float and integers
+                    or kind is int and integers and divides and -2**31 <= y < 2**31):
+                return known.widen(x, y, otherwise, reflected)
             known.learn(aval, y)
         return otherwise(x, y)
 

@@ -57,10 +57,13 @@ def unsigned_zero(function: Callable, signed: str = "") -> Callable:
 
 def numpy_square(x):
     """z² with the real part (re + im) (re - im), which does not overflow where re = im."""
-    re, im = np.real(x), np.imag(x)
-    cancels = (abs(re) == abs(im)) & np.isfinite(re)
-    product = re * im
-    return _complex(np.where(cancels, 0, (re + im) * (re - im)), product + product)
+    out = np.empty(x.shape, x.dtype)
+    re, im = x.real, x.imag
+    np.multiply(re + im, re - im, out=out.real)
+    np.copyto(out.real, 0, where=(np.abs(re) == np.abs(im)) & np.isfinite(re))
+    np.multiply(re, im, out=out.imag)
+    out.imag += out.imag
+    return out
 
 
 def numpy_log1p(x):

@@ -428,6 +428,13 @@ def test_derivatives_of_values(name):
     both(of_pairs(DERIVATIVES[name]))
 
 
+def test_tangents_that_are_no_examples_are_added_inside_a_named_vmap():
+    Pairs(minijax)  # from the first class on, sums have another rule
+    both(lambda jx: lambda x: jx.vmap(
+        lambda x: x + jx.grad(lambda y: y * y + jx.lax.stop_gradient(0 * x))(2.0), axis_name="i")(x), Y)
+    both(lambda jx: lambda x: jx.vmap(lambda x: x * jx.grad(lambda y: y * y)(2.0), axis_name="i")(x), Y)
+
+
 def test_an_operand_of_a_loop_under_vmap_is_refused():
     pairs = Pairs(minijax)
     x = pairs.pair(np.ones(3, "f"), np.ones(3, "f"))
