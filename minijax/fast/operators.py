@@ -19,7 +19,12 @@ from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
-from ..settings import enable_x64, numpy_dtype_promotion, trace_context
+from ..settings import (
+    enable_x64,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    trace_context,
+)
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
 UFUNCS: dict[str, tuple[np.ufunc, str]] = {
@@ -32,6 +37,7 @@ new, ndarray = object.__new__, np.ndarray
 
 run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
 
+_FLOATS = {float, np.float32, np.float64}
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
 _ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}
 
@@ -115,7 +121,9 @@ class _Known:
 
     def widen(self, x: Array, y: Any, otherwise: Callable, reflected: bool) -> Any:
         """The result for operands of two types, which promotion converts to one dtype."""
-        key = x.aval, y.aval if type(y) is Array else type(y), trace_context()
+        kind = type(y)
+        other = y.aval if kind is Array else (y.dtype, y.shape) if kind is ndarray else kind
+        key = x.aval, other, trace_context()
         if key not in self.widened:
             return self._learn_widened(key, x, y, otherwise, reflected)
         if (found := self.widened[key]) is None:
@@ -134,7 +142,8 @@ class _Known:
         if self.primitive.name == "div":
             dtype = to_inexact_dtype(dtype)
         plain = (dtype.isbuiltin == 1 and dtype.kind in self.kinds and type(out) is Array
-                 and out.aval.size < MANY and np.ndim(y) in (0, x.aval.ndim)
+                 and out.aval.size < MANY
+                 and (np.ndim(y) in (0, x.aval.ndim) or numpy_rank_promotion.value == "allow")
                  and x.aval.placement is out.aval.placement is None)
         if plain:  # does NumPy do the same?
             ours = self._of_dtype(dtype, x, y, reflected)
@@ -188,8 +197,10 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                     return out
             integers = aval.dtype.kind in "iub"
             if (kind is Array and (y.aval is not aval or integers and divides)
-                    or kind is complex or kind is float and integers
-                    or kind is int and integers and divides and -2**31 <= y < 2**31):
+                    or kind is complex or kind in _FLOATS and (integers or kind is not float)
+                    or kind is ndarray and y.dtype.kind == "f"
+                    or kind is int and integers and (divides or aval.dtype.kind == "b")
+                    and -2**31 <= y < 2**31):
                 return known.widen(x, y, otherwise, reflected)
             known.learn(aval, y)
         return otherwise(x, y)

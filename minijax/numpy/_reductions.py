@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import numpy as np
 from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core import dtypes
-from ..core.core import ArrayMethods, Primitive, state, typeof
+from ..core.array import Array
+from ..core.core import ArrayMethods, Primitive, eval_trace, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
 from ..errors import renamed
 from ..lax import bitwise, complex_numbers
@@ -26,6 +28,7 @@ from ..lax.dtypes import (
     to_floating_dtype,
 )
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
+from ..settings import enable_x64
 from ._arguments import (
     canonical_axis,
     check_mask,
@@ -170,9 +173,23 @@ def _plain_axes(a, axis) -> tuple[int, ...] | None:
     if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
             or 0 in aval.shape or dtypes.canonicalize_dtype(aval.dtype) != aval.dtype:
         return None
+    return _axes_of(aval, axis)
+
+
+def _axes_of(aval, axis) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(aval.ndim))
     return (axis % aval.ndim,) if type(axis) is int and -aval.ndim <= axis < aval.ndim else None
+
+
+@functools.lru_cache(1024)
+def _widths(aval, x64: bool) -> tuple[np.dtype, np.dtype] | None:
+    """The dtypes that an array is summed in and that the sum has, if nothing else is to be done."""
+    dtype = aval.dtype
+    if aval.weak_type or 0 in aval.shape or not (dtype.kind in "iubc" or dtype in _F16):
+        return None
+    final = dtypes.canonicalize_dtype(wide_integer(dtype))
+    return (np.dtype("float32") if dtype in _F16 else final), final
 
 
 def _plain(kind: Reduction, a, axes, keepdims=False, initial=None):
@@ -209,6 +226,12 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         axes = _plain_axes(a, axis)
         if axes is not None:
             return _plain(SUM, a, axes, keepdims, initial)
+        if type(a) is Array and state.trace is eval_trace and promote_integers is True:
+            widths = _widths(a.aval, enable_x64.value)
+            axes = _axes_of(a.aval, axis) if widths else None
+            if axes is not None:
+                result = _plain(SUM, convert(a, widths[0]), axes, keepdims, initial)
+                return convert(result, widths[1])
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 

@@ -79,10 +79,12 @@ def _inexact(name, primitive, doc):
     """A row: the operands are promoted to an inexact type; arrays of one go straight on."""
 
     def function(x, /):
-        aval = x.aval if isinstance(x, ArrayMethods) else None
-        if aval is not None and aval.dtype.kind in "fc":
-            return state.trace.process_primitive(primitive, (x,), {})
-        return primitive.bind(*promote_args_inexact(name, x))
+        kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
+        if kind in "iub":
+            x = convert(x, dtypes.to_inexact_dtype(x.aval.dtype), x.aval.weak_type)
+        elif kind not in "fc":
+            (x,) = promote_args_inexact(name, x)
+        return state.trace.process_primitive(primitive, (x,), {})
 
     _describe(function, name, doc, "x: an array; integers are converted to floating point.",
               "an array of the shape of `x`.")
