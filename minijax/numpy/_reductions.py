@@ -227,11 +227,10 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         if axes is not None:
             return _plain(SUM, a, axes, keepdims, initial)
         if type(a) is Array and state.trace is eval_trace and promote_integers is True:
-            widths = _widths(a.aval, enable_x64.value)
-            axes = _axes_of(a.aval, axis) if widths else None
-            if axes is not None:
-                result = _plain(SUM, convert(a, widths[0]), axes, keepdims, initial)
-                return convert(result, widths[1])
+            widths, axes = _widths(a.aval, enable_x64.value), _axes_of(a.aval, axis)
+            if widths is not None and axes is not None:
+                working, final = widths
+                return convert(_plain(SUM, convert(a, working), axes, keepdims, initial), final)
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 
