@@ -414,5 +414,5 @@ def test_rows_come_to_an_end():
     matrix = sparse.BCOO.fromdense(minijax.numpy.eye(2))
     assert [row.todense().tolist() for row in matrix] == [[1, 0], [0, 1]]
     assert np.asarray(matrix).dtype == object
-    with pytest.raises(TypeError, match="BCOO"):
+    with pytest.raises(ValueError, match="todense"):
         minijax.numpy.array(matrix)
