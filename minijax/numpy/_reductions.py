@@ -171,7 +171,7 @@ def _plain_axes(a, axis) -> tuple[int, ...] | None:
     """The axes, if the reduction is the bare primitive: of strong 32 or 64 bit floats."""
     aval = a.aval if isinstance(a, ArrayMethods) else None
     if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
-            or 0 in aval.shape or dtypes.canonicalize_dtype(aval.dtype) != aval.dtype:
+            or 0 in aval.shape or aval.dtype.itemsize == 8 and not enable_x64.value:
         return None
     return _axes_of(aval, axis)
 
