@@ -273,8 +273,7 @@ _ON_FIRST_USE = {
 }
 _MODULES_ON_FIRST_USE = {
     "_src", "custom_rules", "debug", "dlpack", "experimental", "export", "extend", "ffi", "image",
-    "interpreters", "ops", "parallel", "profiler", "stages",
-    "state",
+    "interpreters", "ops", "parallel", "profiler", "stages", "state",
 }
 
 _keep_functions(__name__, ["remat"])

@@ -361,7 +361,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
 
 
 def _resized(index, size, fill, like):
-    """Indices as an array of this size. What fills it up decides its dtype, too."""
+    """Indices as an array of this size. What fills it up also decides its dtype."""
     kept = index[:size]
     missing = 0 if size is None else size - len(kept)
     padded = np.append(kept, np.zeros(missing, index.dtype)) if missing else kept

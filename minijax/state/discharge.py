@@ -122,8 +122,13 @@ def run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
         if eqn.primitive not in discharge_rules:
             raise missing_rule(eqn.primitive, "Discharge of references", 15)
         return apply_discharged(eqn.primitive, refs, values, eqn.own_params)
+    return bind_eqn(eqn, values), []
+
+
+def bind_eqn(eqn: JaxprEqn, values: Sequence) -> Sequence:
+    """The results of an equation as it is."""
     outs = eqn.primitive.bind(*values, **eqn.own_params)
-    return outs if eqn.primitive.multiple_results else [outs], []
+    return outs if eqn.primitive.multiple_results else [outs]
 
 
 # primitive -> (is_ref, values, params) -> (results, new contents of the references). `is_ref` says

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.primitives import stop_gradient_p
 from ..core.staging import trace_to_jaxpr, weakref_cache
-from .discharge import is_ref_type, run_eqn
+from .discharge import bind_eqn, is_ref_type, run_eqn
 from .primitives import NO_GRAD, inner_type
 
 
@@ -28,7 +28,8 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence, kept: set[Var]) -> list
     for eqn in jaxpr.eqns:
         values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
         refs = [v for v in eqn.invars if is_ref_type(v.aval) and v not in kept]
-        outs, contents = _bind(eqn, values) if _stays(eqn, refs, kept) else run_eqn(eqn, values)
+        stays = _stays(eqn, refs, kept)
+        outs, contents = (bind_eqn(eqn, values), []) if stays else run_eqn(eqn, values)
         for v, x in zip((*eqn.outvars, *refs), (*outs, *contents), strict=True):
             ignored = is_ref_type(v.aval) and v.aval.kind == NO_GRAD
             env[v] = stop_gradient_p.bind(x) if ignored else x
@@ -44,8 +45,3 @@ def _stays(eqn: JaxprEqn, refs: Sequence, kept: set[Var]) -> bool:
             f"{eqn.primitive.name} takes references of which only some are to be discharged. "
             "Discharge them all.")
     return takes
-
-
-def _bind(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
-    outs = eqn.primitive.bind(*values, **eqn.own_params)
-    return outs if eqn.primitive.multiple_results else [outs], []

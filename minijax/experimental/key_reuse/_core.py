@@ -400,7 +400,7 @@ def _concatenate(params, avals):
 
 @_rule(select_n_p)
 def _select_n(params, avals):
-    """All arrays of keys are used: a key of the result may be used elsewhere, too."""
+    """All arrays of keys are used: a key of the result may be used elsewhere as well."""
     return KeyReuseSignature(*(Sink(i) for i in range(1, len(avals)) if _has_keys(avals[i])))
 
 
