@@ -1,28 +1,27 @@
 """Fast paths for derivatives, by JVP rules that were traced.
 
 Forward mode runs the traced rule on primals and tangents. Linearization splits it. The part that
-depends on primals alone runs at once. The rest is linear in the tangents, and becomes one equation,
-whose transpose is also traced.
+depends on primals alone runs at once. The rest is linear in the tangents: at arrays, it is noted on
+a tape (`tape.py`), and in a program that is traced, it becomes equations.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ..core.array import as_array
-from ..core.core import Primitive, ShapedArray, install_methods, new_trace, state, typeof
+from ..core.core import install_methods, new_trace, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import hooks
 from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
-from ..core.partial_eval import JaxprTrace, JaxprTracer, partial_eval_jaxpr, without_dead_code
+from ..core.partial_eval import JaxprTrace, JaxprTracer, without_dead_code
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
-from ..core.transposition import UndefinedPrimal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list
-from ..errors import SourceInfo, source
+from ..errors import source
 from .programs import by_binding
 from .rules import Program, TracedRules, aval_of
+from .tape import Linearized, linear_source, record
 
 # ----------------------------------------------------------------------------------------------
 # Forward mode
@@ -52,96 +51,6 @@ def trace_jvp(primitive, params, avals, tangent_avals):
 
 # ----------------------------------------------------------------------------------------------
 # Linearization
-
-
-@functools.lru_cache(1024)
-def linear_source(names: tuple, n_outside: int) -> SourceInfo:
-    """Where linear equations come from, one object for those of the same scopes."""
-    return SourceInfo(None, names[n_outside:])
-
-
-class Linearized:
-    """A JVP rule in two parts.
-
-    The known part maps the primals to the result, and to values that the linear part needs. These
-    are the `residuals`: places in the list of primals and of the known part's results. The linear
-    part maps residuals and tangents to the tangent of the result. It has an operand for each
-    use of a tangent, and `uses` lists the tangents' numbers, in the order in which the core's
-    backward pass would add up what the uses contribute. So both get the same sums. If the result's
-    tangent is that of an operand, `passed_on` is the number of that one.
-
-    Raises:
-      NotImplementedError: the result's tangent is known, as that of `x**0` is.
-    """
-
-    __slots__ = ("known", "residuals", "uses", "linear", "passed_on", "aval", "params",
-                 "_push_forward", "_transposes")
-
-    def __init__(self, closed: ClosedJaxpr, n_primals: int):
-        unknowns = tuple(i >= n_primals for i in range(len(closed.invars)))
-        known, linear, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
-            closed, unknowns, (False, False))
-        if not out_unknowns[1]:
-            raise NotImplementedError("This tangent does not depend on the tangents.")
-        distinct = [*dict.fromkeys(known.outvars)]  # the result may also be a residual
-        computed = [n_primals + distinct.index(v) for v in known.outvars]
-        new = iter(computed[len(computed) - n_residuals:])
-        self.residuals = [next(new) if place is None else place for place in forwarded]
-        self.known = Program(ClosedJaxpr(known.jaxpr.replace(outvars=distinct), known.consts))
-        self.uses, self.linear = one_use_each(linear.jaxpr, len(self.residuals))
-        self.passed_on = {v: i for i, v in enumerate(closed.invars[n_primals:])}.get(
-            closed.outvars[1])
-        (self.aval,) = linear.out_avals
-        self.params = {"rule": self}
-        self._push_forward: Program | None = None
-        self._transposes: dict[ShapedArray, Program] = {}
-
-    def apply(self, trace: JaxprTrace, primals: list, tangents: list):
-        """The result, and its tangent, which is unknown to `trace`."""
-        values = [*primals, *self.known.run(trace.parent, primals)]
-        if self.passed_on is not None:
-            return values[len(primals)], tangents[self.passed_on]
-        builder, outvar = trace.builder, Var(self.aval)
-        invars = [builder.constant(values[i]) for i in self.residuals]
-        invars += [tangents[i].atom for i in self.uses]
-        info = linear_source(source.names, builder.n_outside)
-        builder.eqns.append(JaxprEqn(linear_part_p, invars, [outvar], self.params, info))
-        return values[len(primals)], JaxprTracer(trace, outvar)
-
-    def push_forward(self, operands):
-        """The tangent of the result."""
-        if self._push_forward is None:
-            self._push_forward = Program(self.linear)
-        return self._push_forward.by_binding(*operands)[0]
-
-    def transpose(self, ct_aval: ShapedArray) -> Program:
-        """From residuals and a cotangent of this type to a cotangent for each use."""
-        found = self._transposes.get(ct_aval)
-        if found is None:
-            kinds = (None,) * len(self.residuals) + (UndefinedPrimal,) * len(self.uses)
-            in_avals = tuple(self.linear.in_avals[:len(self.residuals)])
-            jaxpr, nonzeros = transpose_jaxpr(self.linear, kinds, in_avals, (ct_aval,))
-            assert all(nonzeros), self.linear
-            found = self._transposes[ct_aval] = Program(jaxpr)
-        return found
-
-
-def one_use_each(jaxpr: Jaxpr, n_residuals: int) -> tuple[list[int], ClosedJaxpr]:
-    """For each use of a tangent, from the last to the first, the tangent's number; and the jaxpr
-    with an argument for each use."""
-    residuals, tangents = jaxpr.invars[:n_residuals], jaxpr.invars[n_residuals:]
-    uses: list[int] = []
-    arguments: list[Var] = []
-
-    def of_its_own(v: Any) -> Any:
-        if v not in tangents:
-            return v
-        uses.append(tangents.index(v))
-        arguments.append(Var(v.aval))
-        return arguments[-1]
-
-    eqns = [eqn.replace(invars=[*map(of_its_own, eqn.invars)]) for eqn in reversed(jaxpr.eqns)]
-    return uses, ClosedJaxpr(jaxpr.replace(invars=residuals + arguments, eqns=eqns[::-1]))
 
 
 def trace_linearized(primitive, params, avals, tangent_avals):
@@ -227,25 +136,6 @@ def trace_staged_linearized(primitive, params, avals, tangent_avals):
     return StagedLinearized(primitive_jvps[primitive], params, avals, tangent_avals)
 
 
-class LinearPart(Primitive):
-    """The linear part of a rule, as one equation. To bind it is to bind its equations."""
-
-    def bind(self, *args, rule):
-        return rule.push_forward(args)
-
-
-linear_part_p = LinearPart("linear_part", memoize_avals=False)
-
-
-def _transpose(ct, *operands, rule):
-    residuals = operands[:len(rule.residuals)]
-    cts = rule.transpose(typeof(ct)).run(state.trace, (*residuals, ct))
-    return [*[None] * len(residuals), *cts]
-
-
-primitive_transposes[linear_part_p] = _transpose
-
-
 # ----------------------------------------------------------------------------------------------
 # The trace
 
@@ -257,7 +147,7 @@ in_the_core = JVPTrace.process_primitive
 
 def is_unknown(x, trace) -> bool:
     """Whether `x` is a tracer of this partial evaluation."""
-    return type(x) is JaxprTracer and x._trace is trace
+    return isinstance(x, JaxprTracer) and x._trace is trace
 
 
 def process_primitive(self, primitive, args, params):
@@ -294,7 +184,8 @@ def process_primitive(self, primitive, args, params):
     if rule is None:
         return in_the_core(self, primitive, args, params)
     if linearizing:
-        outs = rule.apply(parent, primals, tangents)
+        outs = (rule.apply(parent, primals, tangents) if parent.staging else
+                record(rule, parent, primals, tangents))
     else:
         outs = rule.run(parent, primals + tangents)
     return self.tracer_type(self, *outs) if len(outs) == 2 else outs[0]
@@ -303,7 +194,7 @@ def process_primitive(self, primitive, args, params):
 def known_or_unknown(self, primitive, args, params):
     """`JaxprTrace.process_primitive`. While a program is staged, most equations are known."""
     for x in args:
-        if type(x) is JaxprTracer and x._trace is self:
+        if isinstance(x, JaxprTracer) and x._trace is self:
             return partial_evaluation_in_the_core(self, primitive, args, params)
     outside, state.trace = state.trace, self.parent
     try:

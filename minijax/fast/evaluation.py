@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from ..core.array import Array, _apart, contents, numpy_rules, quiet
+from ..core.array import Array, _apart, _Quiet, contents, numpy_rules, quiet
 from ..core.core import _CACHE_LIMIT, Primitive, ShapedArray
 from ..core.extension import Extension, register
 
@@ -27,6 +28,17 @@ SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
 # With these, NumPy often computes as with int8: the lowest bits of the results are right.
 NARROW = frozenset(map(np.dtype, (
     ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4)))
+
+_run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
+
+
+def quietly(function: Callable, *values: Any) -> Any:
+    """What a NumPy function returns for these values, without warnings."""
+    try:
+        return _run(function, *values)
+    except RuntimeError:  # another thread is there, or this one is
+        return quiet.run(function, *values)
+
 
 # primitive -> the evaluation rule made here, which does nothing else than call its NumPy rule
 evaluations: dict[Primitive, Callable] = {}

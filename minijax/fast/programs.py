@@ -291,13 +291,14 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     avals = [writer.known(v.aval) for v in closed.outvars]
     if result is None:
         lines.append(f"return ({''.join(x + ', ' for x in results)})")
-    elif result is only:
-        lines += ["out = new(Array)",
-                  f"out.aval, out._host, out._buffer = {avals[0]}, {results[0]}, None",
-                  "return out"]
     else:
-        arrays = [f"Array({x}, {aval})" for x, aval in zip(results, avals)]
-        lines.append(f"return {writer.known(result)}([{', '.join(arrays)}])")
+        arrays = [f"a{i}" for i in range(len(results))]
+        for array, x, aval in zip(arrays, results, avals):
+            lines += [f"{array} = new(Array)",
+                      f"{array}.aval, {array}._host, {array}._buffer = {aval}, {x}, None"]
+        listed = f"[{', '.join(arrays)}]"
+        lines.append(f"return {arrays[0]}" if result is only else f"return {listed}"
+                     if result is list else f"return {writer.known(result)}({listed})")
     return writer.function(arguments, lines)
 
 

@@ -15,26 +15,37 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, quiet
+from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, Trace, eval_trace, state
 from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import cache_of, traces
 from ..settings import trace_context
-from .evaluation import SCALAR_AVALS
+from .evaluation import SCALAR_AVALS, quietly
 from .programs import by_binding, numpy_function
 
 
 class Program:
-    """A jaxpr as a function of concrete arrays, and as one that binds the primitives."""
+    """A jaxpr as a function of concrete arrays, and as one that binds the primitives.
 
-    __slots__ = ("out_avals", "on_numpy", "by_binding")
+    `on_numpy` and `values_on_numpy` take NumPy values. The first makes arrays of the results, and
+    the second leaves them as they are. Both are `None` if NumPy cannot evaluate the jaxpr.
+    """
+
+    __slots__ = ("out_avals", "on_numpy", "by_binding", "_closed", "_values_on_numpy")
 
     def __init__(self, closed: ClosedJaxpr):
-        self.out_avals, self.on_numpy = closed.out_avals, None
+        self._closed, self.out_avals, self.on_numpy = closed, closed.out_avals, None
+        self._values_on_numpy: Callable | None = None
         with contextlib.suppress(NotImplementedError):
-            self.on_numpy = numpy_function(closed)
+            self.on_numpy = numpy_function(closed, result=list)
         self.by_binding = by_binding(closed)
+
+    @property
+    def values_on_numpy(self) -> Callable | None:
+        if self._values_on_numpy is None and self.on_numpy is not None:
+            self._values_on_numpy = numpy_function(self._closed)
+        return self._values_on_numpy
 
     def run(self, trace: Trace | None, args: Sequence) -> Sequence:
         """The results, as `trace` computes them."""
@@ -50,8 +61,7 @@ class Program:
                 else:
                     break
             else:
-                outs = quiet.run(self.on_numpy, *values)
-                return [Array(out, aval) for out, aval in zip(outs, self.out_avals)]
+                return quietly(self.on_numpy, *values)
         outside, state.trace = state.trace, trace  # type: ignore[assignment]
         try:
             return self.by_binding(*args)
@@ -101,8 +111,6 @@ class TracedRules:
         Args:
           operands: the type of the first operand, the note on it, the type of the second, ...
         """
-        if not primitive.memoize_avals:  # the key would keep functions and jaxprs alive
-            return None
         if self._of_the_library.get(primitive) is not self.table.get(primitive):
             return None
         if sys.gettrace() is not None:  # a debugger, or the theatre, shows the rules at work
@@ -112,13 +120,17 @@ class TracedRules:
             found = self.found.get(key, 0)
         except TypeError:  # a parameter that cannot be hashed
             return None
-        if type(found) is not int:
-            return found
+        return self._count(found, key, params) if type(found) is int else found
+
+    def _count(self, uses: int, key: tuple, params: dict) -> None:
+        """Another use of a rule. After some, it is traced."""
+        primitive, _, *operands = key[:len(key) - len(params)]
+        if not primitive.memoize_avals:  # the key would keep functions and jaxprs alive
+            return
         if len(self.found) >= _LIMIT:
             self.found.clear()
-        self.found[key] = (found + 1 if found < USES else
+        self.found[key] = (uses + 1 if uses < USES else
                            self._traced(primitive, params, operands))
-        return None
 
     def trust(self, rules: dict[Primitive, Any]) -> None:
         """These rules are the library's."""
