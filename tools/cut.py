@@ -42,7 +42,7 @@ ROOMS = {
         "fast.large", "fast.operators", "fast.programs", "fast.repeated", "fast.rules",
         "fast.specialised", "fast.staged", "fast.staging", "fast.trees"),
     7: ("core.partial_eval", "checks.partial_eval"),
-    8: ("core.transposition", "checks.transposition", "fast.derivatives"),
+    8: ("core.transposition", "checks.transposition", "fast.derivatives", "fast.tape"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
         "lax.complex_numbers", "lax.complex_lowering", "lax.complex_order", "lax.rounding",
         "lax.shaping", "lax.cutting", "lax.slicing", "lax.fewer_bits", "lax.dynamic_slices",

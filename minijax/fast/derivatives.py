@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.array import as_array
+from ..core.array import Array, as_array
 from ..core.core import install_methods, new_trace, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import hooks
@@ -163,7 +163,6 @@ def process_primitive(self, primitive, args, params):
         return in_the_core(self, primitive, args, params)
     primals, tangents, operands = [], [], []
     for x in args:
-        tangent_aval = None
         if isinstance(x, JVPTracer) and x._trace is self:
             tangent, x = x.tangent, x.primal
             if linearizing and not is_unknown(tangent, parent):
@@ -172,10 +171,15 @@ def process_primitive(self, primitive, args, params):
             if tangent_aval is None:  # a number or an array of NumPy's, from a custom rule
                 return in_the_core(self, primitive, args, params)
             tangents.append(tangent)
-        if linearizing and is_unknown(x, parent):
+        else:
+            tangent_aval = None
+        if type(x) is Array:
+            operands += x.aval, tangent_aval
+        elif linearizing and is_unknown(x, parent):
             return in_the_core(self, primitive, args, params)
+        else:
+            operands += aval_of(x), tangent_aval
         primals.append(x)
-        operands += aval_of(x), tangent_aval
     if not tangents:
         return self.in_parent(parent.process_primitive, primitive, primals, params)
     rules = (jvp_rules if not linearizing else
@@ -183,11 +187,12 @@ def process_primitive(self, primitive, args, params):
     rule = rules.find(primitive, params, operands)
     if rule is None:
         return in_the_core(self, primitive, args, params)
-    if linearizing:
-        outs = (rule.apply(parent, primals, tangents) if parent.staging else
-                record(rule, parent, primals, tangents))
-    else:
+    if not linearizing:
         outs = rule.run(parent, primals + tangents)
+    elif parent.staging:
+        outs = rule.apply(parent, primals, tangents)
+    else:
+        outs = record(rule, parent, primals, tangents)
     return self.tracer_type(self, *outs) if len(outs) == 2 else outs[0]
 
 

@@ -17,6 +17,7 @@ from ..core.array import Array, _Quiet, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
+from ..core.jit import remember
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
 from ..settings import (
@@ -42,8 +43,21 @@ _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
 _ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}
 
 
+# number, its type, the array's type, settings -> the number as a scalar of the array's dtype
+_scalars: dict[tuple, Any] = {}
+
+
 def scalar_operand(x: Any, aval) -> Any:
     """The Python scalar `x` beside an array of strong type `aval`, or `None` if it widens it."""
+    kind = type(x)
+    if kind is float and x or kind is int:  # 0.0 and -0.0 are equal
+        key = x, kind, aval, trace_context()
+        scalar = _scalars.get(key, key)
+        return remember(_scalars, key, _scalar_operand(x, aval)) if scalar is key else scalar
+    return _scalar_operand(x, aval)
+
+
+def _scalar_operand(x: Any, aval) -> Any:
     kind = _SCALAR_KINDS.get(type(x))
     if kind is None or aval.weak_type or kind > _ARRAY_KINDS.get(aval.dtype.kind, -1):
         return None

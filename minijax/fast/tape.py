@@ -203,8 +203,13 @@ class TapeTracer(JaxprTracer):
 
     __slots__ = ("tape", "place", "aval", "_atom")
 
+    tape: Tape
+    place: int
+    aval: ShapedArray
+    _atom: Var | None
+
     @property
-    def atom(self) -> Var:
+    def atom(self) -> Var:  # type: ignore[override]
         if self._atom is None:
             self._atom = self.tape.output(self.place, self.aval)
         return self._atom
@@ -295,7 +300,7 @@ def _backwards(steps: list, operands: Sequence, sums: list) -> None:
 def _backwards_on_numpy(steps: list, operands: Sequence, sums: list) -> None:
     """`_backwards` for arrays, whose contents are not wrapped up on the way."""
     values = [contents_of(x) if type(x) is Array else x for x in operands]
-    avals = [None if x is None else x.aval for x in sums]
+    avals: list[Any] = [None if x is None else x.aval for x in sums]
     sums[:] = [None if x is None else contents_of(x) for x in sums]
     for rule, out, uses, start, stop in reversed(steps):
         ct = sums[out]
