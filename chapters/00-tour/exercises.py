@@ -12,7 +12,9 @@ def slopes(f, xs):
 
 
 def gradient_norms(loss, w, xs, ys):
-    """0.2: for each example the length of the gradient of loss(w, x, y) by the vector w.
+    """0.2: for each example, the length of the gradient of loss(w, x, y) with respect to w.
+
+    `w` is a vector.
 
     `xs` and `ys` have the examples along their first axis. Return an array.
     """
@@ -20,5 +22,5 @@ def gradient_norms(loss, w, xs, ys):
 
 
 def descend(loss, w, steps, rate):
-    """0.3: `w` after so many steps of gradient descent, w - rate * gradient, by `lax.scan`."""
+    """0.3: `w` after `steps` steps of gradient descent, w - rate * gradient, by `lax.scan`."""
     raise NotImplementedError

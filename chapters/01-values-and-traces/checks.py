@@ -100,9 +100,9 @@ class _Box(Tracer):
 
 @exercise("1.2", "A guard at the door", ["bind"], hole="core.core.Primitive.bind", hints=[
     "Collect the stack first: the current trace, its parent, the parent's parent, to None.",
-    "A constant is no Tracer, and may always pass.",
-    "bind computes nothing. It asks the current trace, by process_primitive, which wants the "
-    "primitive, the arguments as a tuple, and the parameters as a dict.",
+    "A value that is not a Tracer is a constant, and may always pass.",
+    "bind computes nothing. It calls process_primitive of the current trace, with the primitive, "
+    "the arguments as a tuple, and the parameters as a dict.",
 ])
 def door(bind):
     compare(lambda x: float(lax.neg(x)), lambda x: -x, [(2.0,)],
@@ -158,7 +158,7 @@ def _in_thread(f):
 
 @exercise("1.3", "A shape rule", ["outer_shape"], hints=[
     "Four things: are they vectors, do the types fit, what is the shape, is the result weak?",
-    "`x.ndim`, `x.shape`, `x.dtype` and `x.weak_type` are there to be asked.",
+    "An aval has the attributes `ndim`, `shape`, `dtype` and `weak_type`.",
     "The result is weak if both arguments are.",
 ])
 def shape_rule(outer_shape):
@@ -196,8 +196,9 @@ DEEP = {
 @exercise("1.4", "How deep is a function?", ["depth"], hints=[
     "Take DependsTracer and DependsTrace of the page Traces and tracers, with a number instead of "
     "the names.",
-    "A result lies one deeper than the deepest of the arguments that depend on an input.",
-    "What is no box of ours depends on no input: no number of sines makes it deeper.",
+    "The depth of a result is one more than the greatest depth of its arguments.",
+    "A value that is not one of our boxes depends on no input. It does not count, whatever was "
+    "done to it.",
     "Ask `x._trace is self` when you unbox: the box of another `depth` is a constant.",
 ])
 def deep(depth):

@@ -54,7 +54,7 @@ def logaddexp(logaddexp_jvp):
 
 @exercise("2.3", "Derivatives of any order", ["derivative"], hints=[
     "The derivative of f at x is the tangent that jvpfun gives for the tangent 1.",
-    "jvpfun wants functions that return lists, and lists of primals and tangents.",
+    "jvpfun takes functions that return lists, and lists of primals and tangents.",
     "derivative(f, n) is the first derivative of derivative(f, n - 1).",
 ])
 def derivatives(derivative):

@@ -13,7 +13,7 @@ def logaddexp_jvp(primals, tangents):
 
     `primals` and `tangents` are pairs; neither tangent is a `Zero`. Write the rule with `exp`,
     `log`, `add`, `sub` and `mul` of `minijax.lax`, which take plain numbers as well as tracers.
-    Compute the logarithm once only, and divide by nothing.
+    Compute the logarithm only once, and do not divide.
     """
     raise NotImplementedError
 

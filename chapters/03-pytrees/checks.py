@@ -176,7 +176,7 @@ def door(flatten_fun_nokwargs):
 @exercise("3.6", "One value for a whole subtree", ["broadcast_prefix"], hints=[
     "Flatten the prefix; mind is_leaf.",
     "treedef.flatten_up_to(full_tree) gives what stands at its leaves. It also raises ValueError.",
-    "How many leaves has each of these? So often its value is repeated.",
+    "Repeat each value as often as the subtree below it has leaves.",
     "The dots: first make a prefix without them, by walking down through the dicts of both trees.",
 ], hole="pytree.functions.broadcast_prefix")
 def prefix(broadcast_prefix):

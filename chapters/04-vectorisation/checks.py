@@ -51,7 +51,7 @@ def _loop(f, in_axes, *args):
 
 
 @exercise("4.3", "What vmap means", ["loop_map"], hints=[
-    "How many examples there are, some argument that is mapped can tell.",
+    "The number of examples is the size of a mapped axis, in any argument that has one.",
     "np.take(x, i, axis) takes one example out.",
     "np.stack puts the results together along a new first axis.",
 ])

@@ -17,7 +17,8 @@ def safe_norm(x):
 def straight_through(x):
     """10.2: x rounded to the nearest integer, with the gradient of the identity.
 
-    Of use: `minijax.lax.round`, and `minijax.custom_vjp`, of which `defvjp` takes two rules.
+    Of use: `minijax.lax.round(x)`, and `minijax.custom_vjp`, whose method `defvjp` takes two rules.
+    Decorate a function of `x` alone: the rules get all parameters, and `round` has a second one.
     """
     raise NotImplementedError
 
@@ -46,7 +47,7 @@ def choose_saved(jaxpr, wanted, policy):
 
 
 def reversible(f, f_inverse, steps):
-    """10.5: a function of one array, which applies `f` so many times, and forgets the way.
+    """10.5: a function of one array, which applies `f` to it `steps` times.
 
     Its gradient keeps the result only, not the value of each step: on the way back, `f_inverse`
     finds the values again, one after another. `f` and `f_inverse` map arrays to arrays of the same

@@ -95,7 +95,7 @@ def rows(lookup):
 @exercise("12.4", "Three dots", ["expand_ellipsis"], hints=[
     "Split the entries at the first Ellipsis. Without one, the second part is empty.",
     "In the second part, each Ellipsis is a slice(None).",
-    "Count the entries of both parts that are not None: so many dimensions are used.",
+    "The number of dimensions used is the number of entries, of both parts, that are not None.",
     "Compare with `is`, as entries may be arrays, whose == is an array.",
 ], hole="lax.indexing.expand_ellipsis")
 def dots(expand_ellipsis):

@@ -15,7 +15,7 @@ def gradient_lengths(loss, p, xs, ys):
 
 
 def momentum(f, p, steps, rate, decay):
-    """16.2: gradient descent with momentum: `p` after so many steps, a pytree.
+    """16.2: gradient descent with momentum: `p`, a pytree, after `steps` steps.
 
     With a speed v, which starts at zero: v = decay v + (the gradient of f at p), then
     p = p - rate v. Write it as one `minijax.lax.scan`, whose jaxpr does not grow with `steps`. Of
@@ -30,9 +30,9 @@ def causal_attention(q, k, v):
 
     `q`, `k` and `v` have the shape (length, width). Row t of the result is the sum of the rows of
     v up to t, with the weights softmax(q[t] · k[s] / sqrt(width)), for s up to t. No array in the
-    program may have more than length · width elements, so compute one row at a time: of use are
-    `minijax.lax.map(f, (a, b))`, `minijax.nn.softmax`, and `jnp.where` of `minijax.numpy`. The
-    length is greater than the width.
+    program may have more than length · width elements, so compute one row at a time. The
+    length is greater than the width. Of use: `minijax.lax.map(f, (a, b))`, `minijax.nn.softmax`,
+    and `jnp.where` of `minijax.numpy`.
     """
     raise NotImplementedError
 
@@ -50,7 +50,7 @@ def clip_grads(grad_tree, max_norm):
 
 
 def leapfrog(height, q, p, size, steps):
-    """16.5: where a ball at `q` with the momentum `p` is after so many steps; both are pytrees.
+    """16.5: where a ball at `q` with the momentum `p` is after `steps` steps; both are pytrees.
 
     A step of the chapter changes the momentum by half a step at its beginning and at its end. The
     half steps of two neighbours can be joined. So compute one gradient for each step and one more:

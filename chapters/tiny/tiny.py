@@ -91,8 +91,8 @@ class Tracer:
 
 
 def typeof(x):
-    """The aval of an array, a number, or something that carries its aval."""
-    return x.aval if hasattr(x, "aval") else np.shape(x)
+    """The aval of an array, a number, or something that carries its aval. `None` has no aval."""
+    return x.aval if hasattr(x, "aval") else None if x is None else np.shape(x)
 
 
 def expect(wanted, found, what):

@@ -213,7 +213,7 @@ _RULES = {"Abstract evaluation": "Abstract evaluation for '{}' not implemented",
           "Lowering": "MLIR translation rule for primitive '{}' not found",
           "Transpose (reverse-mode differentiation)":
               "Transpose rule (for reverse-mode differentiation) for '{}' not implemented"}
-_ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 1 tells how).",
+_ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 11 tells how).",
            "Abstract evaluation": "give it one by `{}_p.def_abstract_eval` (chapter 1 tells how)."}
 
 

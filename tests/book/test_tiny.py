@@ -407,6 +407,8 @@ REFUSED = [
     lambda t: t.vmap(lambda x: x == 1.0)(VECTOR),
     lambda t: t.jit(lambda x: x if x > 0.0 else -x)(1.0),
     lambda t: t.grad(t.sin)(VECTOR),
+    lambda t: t.grad(lambda x: None)(1.0),  # a forgotten `return`
+    lambda t: t.add(None, 1.0),
     lambda t: t.linearize(t.sin, VECTOR)[1](1.0),
     lambda t: t.vjp(t.sin, VECTOR)[1](1.0),
     lambda t: t.vjp(t.sin, VECTOR)[1]((VECTOR,)),
