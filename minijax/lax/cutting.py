@@ -205,7 +205,7 @@ def _slice(x, *, start_indices, limit_indices, strides):
 
 def _check_slice(x, *, start_indices, limit_indices, strides):
     """Raise `TypeError` unless the bounds lie within the operand."""
-    strides = strides or (1,) * x.ndim
+    strides = (1,) * x.ndim if strides is None else strides
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
         raise TypeError("slice start_indices, limit_indices and strides must have the same "
                          f"number of entries as the operand has dimensions, got {start_indices}, "

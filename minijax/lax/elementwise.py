@@ -230,7 +230,8 @@ def _select_n(which, *cases):
     return result
 
 
-def _convert_element_type(x, *, new_dtype, weak_type):
+def convert_values(x, *, new_dtype, weak_type):
+    """The values of a NumPy array in another type, as XLA converts them."""
     if x.dtype.kind == "c" and np.dtype(new_dtype).kind != "c":
         x = x.real
     from_integers = dtypes.issubdtype(x.dtype, np.integer) or x.dtype == bool
@@ -255,7 +256,7 @@ def_numpy(div_p, _div)
 def_numpy(max_p, maximum)
 def_numpy(integer_pow_p, _integer_pow)
 def_numpy(select_n_p, _select_n)
-def_numpy(convert_element_type_p, _convert_element_type)
+def_numpy(convert_element_type_p, convert_values)
 
 
 def _select_n_batching(args, dims):

@@ -18,6 +18,7 @@ from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
+from .elementwise import convert_values
 from .out_shardings import bind_sharded
 from .precision import canonical_precision, is_algorithm
 
@@ -118,9 +119,13 @@ def _evaluate_product(x, y, *, dimension_numbers, precision, preferred_element_t
     if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
             and x_contract == (x.ndim - 1,) and y_contract == (0,):
         return np.dot(x, y)
-    compute = _compute_dtype(x.dtype, dtype)
+    if x.dtype != y.dtype:  # as XLA's CPU backend, which multiplies like with like
+        x, y = (convert_values(v, new_dtype=dtype, weak_type=False) for v in (x, y))
+    operand, compute = x.dtype, _compute_dtype(x.dtype, dtype)
     x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
     out = _multiply_matrices(x, y, dimension_numbers)
+    if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
+        return convert_values(out.astype(operand, copy=False), new_dtype=dtype, weak_type=False)
     out = out.real if out.dtype.kind == "c" != dtype.kind else out
     return out.astype(dtype, copy=False)
 

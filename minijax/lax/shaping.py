@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.operators import own_array
-from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
+from ..checks.primitives import any_symbolic, canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
@@ -55,6 +55,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     (3, 4)
     """
     shapes = tuple(map(known_sizes, shapes))
+    for shape in shapes:
+        if not any_symbolic(*shape) and any(size < 0 for size in shape):
+            raise TypeError("Only non-negative sizes can be broadcast, got the shape "
+                            f"{shape} among {list(shapes)}.")
     ndim = max(map(len, shapes), default=0)
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     sizes_of_dims = [{*sizes} - {1} for sizes in zip(*padded)]
@@ -385,8 +389,9 @@ def converted_on(x: Array, device: Any, out_sharding: Any = None, like: Any = No
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given; and with its sharding, unless
     `sharding` or another shape is given."""
-    aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
-        else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True), False, _manual(x))
+    aval = typeof(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") or not hasattr(
+        x, "shape") else ShapedArray(
+            x.shape, dtypes.canonicalize_dtype(x.dtype, True), False, _manual(x))
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
     shape = aval.shape if shape is None else shape

@@ -107,7 +107,7 @@ dynamic_update_slice_p = make_primitive("dynamic_update_slice", _dynamic_update_
 
 def _scalar_indices(name, operand, start_indices, allow_negative):
     """The start indices as scalars of one type, negative ones counted from the end."""
-    shape = typeof(operand).shape
+    shape, given = typeof(operand).shape, start_indices
     if hasattr(start_indices, "aval") or isinstance(start_indices, np.ndarray):
         if len(typeof(start_indices).shape) != 1:
             raise ValueError(f"start_indices must be 1-dimensional, got "
@@ -123,12 +123,29 @@ def _scalar_indices(name, operand, start_indices, allow_negative):
             f"index arguments to {name} must be integers of the same type; got "
             f"{sorted(index_dtypes)}. Convert them to one type.")
     dtype = typeof(start_indices[0]).dtype if len(start_indices) else None
-    if isinstance(allow_negative, bool):
-        allow_negative = [allow_negative] * len(shape)
+    allow_negative = _for_each_dimension(
+        name, allow_negative, given if isinstance(given, np.ndarray) else start_indices, shape)
     if any(negative and not counts_to(n, dtype) for n, negative in zip(shape, allow_negative)):
         dtype = np.dtype("int32")
     return [_from_front(i, n, dtype) if negative else convert(i, dtype)
             for i, n, negative in zip(start_indices, shape, allow_negative)]
+
+
+def _for_each_dimension(name, allow_negative, starts, shape):
+    """For each dimension, whether a negative start counts from its end."""
+    if allow_negative is True:
+        return [True] * len(shape)
+    if allow_negative is False:
+        allow_negative = [False] * len(shape)
+    elif not hasattr(allow_negative, "__len__") or len(allow_negative) != len(shape):
+        raise (ValueError if hasattr(allow_negative, "__iter__") else TypeError)(
+            f"{name}: allow_negative_indices must be a bool, or one for each dimension of the "
+            f"operand, got {allow_negative} for shape {shape}.")
+    for i, n, negative in zip(starts, shape, allow_negative):
+        if not negative and isinstance(i, (int, np.integer)) and i < 0:
+            raise ValueError(f"{name}: index {i} is out of bounds for a dimension of size {n} if "
+                             "allow_negative_indices=False.")
+    return list(map(bool, allow_negative))
 
 
 def size_value(size, dtype) -> Any:
@@ -220,14 +237,15 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
     size_along("dynamic_slice_in_dim", shape, axis)
     starts, sizes = _starts_along(start_index, axis % len(shape), len(shape)), shape
     sizes[axis] = slice_size
-    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+    return dynamic_slice(operand, starts, sizes,
+                         allow_negative_indices=bool(allow_negative_indices))
 
 
 @repeatable("axis", "keepdims", "allow_negative_indices")
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True):
     """The slice of width one at `index`, which may be traced, along `axis`."""
-    piece = dynamic_slice_in_dim(operand, index, 1, axis,
+    piece = dynamic_slice_in_dim(operand, _staged_start(index, allow_negative_indices), 1, axis,
                                  allow_negative_indices=allow_negative_indices)
     return piece if keepdims else squeeze(piece, (axis,))
 
@@ -239,7 +257,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
     size_along("dynamic_update_slice_in_dim", shape, axis)
     starts = _starts_along(start_index, axis % len(shape), len(shape))
     return dynamic_update_slice(operand, update, starts,
-                                allow_negative_indices=allow_negative_indices)
+                                allow_negative_indices=bool(allow_negative_indices))
 
 
 def dynamic_update_index_in_dim(operand, update, index, axis: int, *,
@@ -249,8 +267,15 @@ def dynamic_update_index_in_dim(operand, update, index, axis: int, *,
     axis = canonical_axis(axis, aval.ndim)
     if typeof(update).ndim != aval.ndim:
         update = expand_dims(update, (axis,))
-    return dynamic_update_slice_in_dim(operand, update, index, axis,
-                                       allow_negative_indices=allow_negative_indices)
+    return dynamic_update_slice_in_dim(
+        operand, update, _staged_start(index, allow_negative_indices), axis,
+        allow_negative_indices=allow_negative_indices)
+
+
+def _staged_start(index, allow_negative):
+    """The index of a function that is staged for users, so that its sign is not known: a negative
+    one that may not be negative is clamped there, not refused."""
+    return index if allow_negative or not isinstance(index, int) else np.asarray(index)
 
 
 def _starts_along(start_index, axis, ndim):

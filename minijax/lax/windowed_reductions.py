@@ -227,12 +227,13 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
         raise ValueError("reduce_window must have at least one operand.")
     window_dimensions = integers("reduce_window: window_dimensions", window_dimensions)
     ones = (1,) * len(window_dimensions)
+    dilation = ones if window_dilation is None else tuple(window_dilation)
     if isinstance(padding, str):
-        sizes = dilated_shape(window_dimensions, window_dilation or ones)
+        sizes = dilated_shape(window_dimensions, dilation)
         padding = padtype_to_pads(typeof(operands[0]).shape, sizes, window_strides or (), padding)
     pads = tuple((low, high) for low, high in padding)
     windows = Windows(window_dimensions, tuple(window_strides or ones), pads,
-                      tuple(base_dilation or ones), tuple(window_dilation or ones))._asdict()
+                      ones if base_dilation is None else tuple(base_dilation), dilation)._asdict()
     known = _known_primitive(computation, inits)
     if known is not None:
         return known.bind(*operands, **windows)

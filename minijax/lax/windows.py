@@ -18,6 +18,7 @@ reads, its transpose adds up.
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -106,7 +107,7 @@ def canonical(numbers):
     if not isinstance(numbers, (GatherDimensionNumbers, ScatterDimensionNumbers)):
         raise TypeError("dimension_numbers must be a GatherDimensionNumbers or a "
                         f"ScatterDimensionNumbers, got {numbers!r}.")
-    return type(numbers)(*[tuple(map(int, dims)) for dims in numbers])
+    return type(numbers)(*[tuple(map(operator.index, dims)) for dims in numbers])
 
 
 def window_dims(numbers: GatherDimensionNumbers, ndim: int) -> list[int]:

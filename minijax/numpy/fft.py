@@ -33,6 +33,7 @@ def _transform(name: str, kind: FftType, a, s: Sequence[int] | None, axes: Seque
                norm: str | None):
     a = ensure_array(f"jax.numpy.fft.{name}", a)
     s = None if s is None else tuple(map(operator.index, s))
+    axes = None if axes is None else tuple(map(operator.index, axes))
     _check(f"jax.numpy.fft.{name}", s, axes)
     if s is not None and 0 < a.ndim < len(s):
         raise ValueError(f"jax.numpy.fft.{name}: FFT input shape {a.shape} must have at least as "

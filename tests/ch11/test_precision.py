@@ -60,6 +60,21 @@ def test_presets_in_jaxprs_and_derivatives():
     both(program, X)
 
 
+@pytest.mark.parametrize("result", ["int8", "uint8", "int16", "int32", "uint32"])
+@pytest.mark.parametrize("other", ["float32", "bfloat16", "float16", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_integers_out_of_floats_that_are_too_large(dtype, other, result):
+    """The product is rounded as the operands are, and becomes the nearest end of the integers."""
+    def program(m):
+        def f(x):
+            x = m.numpy.asarray(x)
+            return m.lax.dot(x.astype(dtype), (x * 70).astype(other), preferred_element_type=result)
+
+        return lambda x: (f(x), m.jit(f)(x))
+
+    both(program, np.array([[330.0, -80.0, 0.5], [-200.0, 7.0, 3.25], [0.0, 40.0, np.inf]], "f"))
+
+
 @pytest.mark.parametrize("other", ["bool", "int8", "uint8", "int16", "uint32", "int32", "float16",
                                    "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "float32"])
