@@ -57,7 +57,8 @@ def add_eqn(self, primitive, invars, params, location=None):
     If an earlier equation computes the same, return its variables, and append nothing: the
     primitives, the parameters (compared by `==`) and the operands are the same. Two literals are
     the same if their `aval`s are equal and their `val`s have the same `repr`. (0.0 and -0.0 are
-    equal, but x / 0.0 and x / -0.0 are not.) An equation with `effects` is never shared.
+    equal, but x / 0.0 and x / -0.0 are not.) An equation with `effects` is never shared. Compare
+    the new equation's `params`: it adds those that only JAX has to the `params` that you get.
 
     From `minijax.core.jaxpr`: `Var(aval)`, `Literal`, `SourceInfo(location)`, and
     `JaxprEqn(primitive, invars, outvars, params, source_info)`.
