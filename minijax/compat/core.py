@@ -28,6 +28,7 @@ from ..core.forward import JVPTrace
 from ..core.jaxpr import jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
+from . import traces
 
 
 def find_top_trace(args: Sequence = ()) -> Trace:
@@ -129,7 +130,7 @@ install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
 install_methods({"main": property(_identity)}, Trace)
 install_methods({"__init__": init_tracer}, Tracer)
 install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
-later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
+later.update(AbstractValue=ShapedArray, Trace=traces.Trace, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings, Value=Any,
              OutputType=tuple[ShapedArray, ...], no_axis_name=None)  # `vmap` without a name
 later.update(

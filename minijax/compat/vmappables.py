@@ -72,9 +72,11 @@ def _size_of(x, spec):
 
 def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
     """Call `fun` on all examples."""
+    out_tree: Any = None
     results: list = []
 
     def run(*boxed):
+        nonlocal out_tree
         trace = current_trace()
         get_idx = functools.cache(lambda: BatchTracer(trace, _make_iota(axis_data.size), 0))
         args, kwargs = in_tree.unflatten(trace.in_parent(lambda: [
@@ -85,15 +87,15 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         infos = [(0, None) if is_vmappable(x) else trace.to_batch_info(x) for x in outs]
         arrays = [None if is_vmappable(x) else spec for x, spec in zip(outs, destinations)]
         checks.vmap_results(*zip(*infos), arrays, out_tree) if infos else None
-        back = functools.partial(_from_elt, trace, axis_data)
-        results.append(out_tree.unflatten(map(back, outs, destinations)))
+        results.extend(trace.in_parent(lambda: [
+            _from_elt(trace, axis_data, x, spec) for x, spec in zip(outs, destinations)]))
         return []
 
     dims = [*map(_batch_dim, leaves, specs)]
     for batch_placement in hooks.batch_placement:
         axis_data = batch_placement(axis_data, dims, leaves)
     batch_subtrace(transformed("vmap", run), axis_data, dims, leaves)
-    return results[0]
+    return out_tree.unflatten(results)
 
 
 def _to_elt(trace, get_idx, x, spec):
@@ -120,7 +122,7 @@ def _from_elt(trace, axis_data, x, spec):
         return vmappable_of(x).from_elt(  # type: ignore[union-attr]
             part, axis_data.size, x, spec)
     value, dim = trace.to_batch_info(x)
-    return trace.in_parent(matchaxis, axis_data, dim, spec, value)
+    return matchaxis(axis_data, dim, spec, value)
 
 
 def _make_iota(size):

@@ -2,7 +2,7 @@
 
 # chapter 1
 from .core import (
-    ArrayMethods, EvalTrace, Primitive, ShapedArray, Trace, Tracer,
+    ArrayMethods, EvalTrace, Primitive, ShapedArray, Tracer,
     current_trace, eval_trace, missing_rule, new_trace, set_current_trace, state, typeof,
 )
 

@@ -406,7 +406,8 @@ class _HiCalls:
             return tree_leaves(result)
         if differentiated:  # by the rules of the operations, which a jaxpr does not have
             return [self._with_statics(by_place(call.statics), call.args, call.kwargs)]
-        if self._options.more.placement:  # type: ignore[attr-defined]
+        placement = self._options.more.placement  # type: ignore[attr-defined]
+        if placement and placement.says_something():
             raise NotImplementedError("jit: in_shardings, out_shardings, device and backend are "
                                       "for arrays, and this call has a value that is none.")
         known, programs = self._hi_state()

@@ -60,6 +60,11 @@ class Shardings(NamedTuple):
         around = meshes.entered_mesh if self.entered else meshes.concrete_mesh
         return around.value or meshes.no_mesh
 
+    def says_something(self) -> bool:
+        """Whether there is a device or a sharding. A prefix of `None`s asks for nothing."""
+        entries = [x for said in self[:4] if said for x in said[0]]
+        return self.entered or self.device is not None or any(x is not None for x in entries)
+
 
 def _split(entries: Any) -> tuple[Any, tuple | None]:
     """Entries of `in_shardings` or `out_shardings` without their layouts; and these, as leaves and

@@ -203,7 +203,7 @@ def test_empty_dimensions_have_no_elements():
 # -- The primitives that it takes ---------------------------------------------------------------
 
 
-class Recorder(core.Trace):
+class Recorder(core.core.Trace):
     """Evaluates, and writes down the names of what is applied."""
 
     def __init__(self):

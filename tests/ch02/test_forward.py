@@ -43,7 +43,7 @@ def derivative(f):
     return lambda x: jvp(f, [x], [as_array(np.ones_like(np.float32(1)))])[1]
 
 
-class Recorder(core.Trace):
+class Recorder(core.core.Trace):
     """Evaluates, and counts what is applied."""
 
     def __init__(self):

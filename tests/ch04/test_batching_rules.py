@@ -107,7 +107,7 @@ def test_as_jax(program):
             assert x.weak_type == y.weak_type
 
 
-class Recorder(core.Trace):
+class Recorder(core.core.Trace):
     """Evaluates, and writes down what is applied: what staging would make equations of."""
 
     def __init__(self):

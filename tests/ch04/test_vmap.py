@@ -339,7 +339,7 @@ def test_rules_run_in_the_parent():
     """A rule's own operations are interpreted by the traces outside of its own."""
     seen = []
 
-    class Spy(core.Trace):
+    class Spy(core.core.Trace):
         def process_primitive(self, primitive, args, params):
             seen.append((primitive.name, core.current_trace() is self))
             return primitive.impl(*args, **params)

@@ -291,7 +291,7 @@ def test_jaxpr_as_fun():
 
 
 def test_evaluation_goes_through_the_current_trace():
-    class Names(core.Trace):
+    class Names(core.core.Trace):
         __slots__ = ("seen",)
 
         def process_primitive(self, primitive, args, params):

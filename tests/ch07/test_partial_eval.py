@@ -43,7 +43,7 @@ def names(jaxpr) -> Counter:
     return counts
 
 
-class Recorder(core.Trace):
+class Recorder(core.core.Trace):
     """Evaluates, and counts what is applied."""
 
     def __init__(self):

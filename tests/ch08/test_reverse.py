@@ -460,7 +460,7 @@ def test_a_long_program_needs_no_recursion():
 def equations(function, *args):
     counts = [0]
 
-    class Recorder(core.Trace):
+    class Recorder(core.core.Trace):
         def process_primitive(self, primitive, args, params):
             counts[0] += 1
             return primitive.impl(*args, **params)

@@ -204,7 +204,7 @@ def test_zero_cotangents_cost_nothing():
     closed = minijax.make_jaxpr(lambda x: (lax.neg(x), lax.mul(lax.mul(x, Y), Y)))(Y)
     seen = []
 
-    class Recorder(core.Trace):
+    class Recorder(core.core.Trace):
         def process_primitive(self, primitive, args, params):
             seen.append(primitive.name)
             return primitive.impl(*args, **params)

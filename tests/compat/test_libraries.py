@@ -735,6 +735,44 @@ def test_a_trace_of_a_library_meets_each_primitive(program, transformed):
     both(lambda jx: lambda: run(jx))
 
 
+@pytest.mark.parametrize("transformed", [lambda f: lambda jx, x: f(jx, x),
+                                         lambda f: lambda jx, x: jx.jit(lambda x: f(jx, x))(x)],
+                         ids=["eager", "jit"])
+def test_the_public_trace_class_learns_its_parent_after_its_constructor(transformed):
+    """Haiku's trace, which writes down a graph. It imports no private module."""
+    def run(jx):
+        inner, met = part(jx, "extend.core"), []
+
+        class Boxed(jx.core.Tracer):
+            def __init__(self, trace, value):
+                super().__init__(trace, jx.typeof(value))
+                self.value = value
+
+        class Logging(jx.core.Trace):
+            def __init__(self, parent_trace):
+                super().__init__()
+                self.parent_trace, self.tag = parent_trace, inner.TraceTag()
+
+            def process_primitive(self, primitive, tracers, params):
+                met.append((primitive.name, sorted(params)))
+                values = [x.value if isinstance(x, Boxed) else x for x in tracers]
+                out = primitive.bind_with_trace(
+                    self.parent_trace, values, [*map(jx.typeof, tracers)], params)
+                return jx.tree.map(lambda x: Boxed(self, x), out)
+
+        def f(jx, x):
+            with inner.take_current_trace() as parent:
+                trace = Logging(parent)
+                with inner.set_current_trace(trace):
+                    boxed = Boxed(trace, x)
+                    return jx.lax.reduce_sum_p.bind(
+                        jx.lax.sin(boxed), axes=(0,), out_sharding=None).value
+
+        return transformed(f)(jx, np.arange(3, dtype="f")), met, jx.core.Trace.__name__
+
+    both(lambda jx: lambda: run(jx))
+
+
 def test_what_a_library_of_checkpoints_asks_of_one_process():
     both(lambda jx: lambda: [
         jx._src.distributed.global_state.client is None, jx._src.distributed.global_state.process_id,

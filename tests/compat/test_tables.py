@@ -114,6 +114,31 @@ def test_vmappable(name):
     both(program)
 
 
+def test_results_are_put_together_outside_of_the_map():
+    """Objects that note the trace they were made in, as flax's variables do, note the caller's."""
+    def program(jx):
+        core = part(jx, "extend.core")
+
+        class Noted:
+            def __init__(self, x):
+                self.x, self.trace = x, core.get_opaque_trace_state(convention="nnx")
+
+        jx.tree_util.register_pytree_node(Noted, lambda n: ((n.x,), None),
+                                          lambda _, children: Noted(*children))
+
+        def is_of_here(result):
+            return result.trace == core.get_opaque_trace_state(convention="nnx")
+
+        def run():
+            containers(jx)
+            nested = jx.vmap(lambda x: x * is_of_here(jx.vmap(Noted)(x)))(X)
+            return is_of_here(jx.vmap(Noted)(X)), nested
+
+        return run
+
+    both(program)
+
+
 REFUSED = {
     "sizes": (lambda jx, c: jx.vmap(lambda p, z: z)(c.Pair(X, Y), np.ones(4)), "ValueError"),
     "axis_size": (lambda jx, c: jx.vmap(lambda p: p.y, axis_size=2)(c.Pair(X, Y)), "ValueError"),

@@ -51,6 +51,20 @@ def argument_in_a_pytree(jx, hj):
 
 
 @program
+def no_shardings(jx, hj):
+    """A prefix of `None`s says nothing of where values are, as when flax passes it."""
+    box = hj.Box(1.0)
+
+    def add(box, x):
+        box.set(box.get() + x)
+        return box.get(), {"twice": 2 * x}
+
+    f = jx.jit(add, in_shardings=(None, None), out_shardings=(None, {"twice": None}))
+    g = jx.jit(lambda x: add(box, x), out_shardings=(None, None))
+    return f(box, 2.0), f(box, 3.0), g(4.0), box.get()
+
+
+@program
 def closed_over(jx, hj):
     box, traces = hj.Box(1.0), []
 

@@ -7,7 +7,6 @@ function with a derivative rule means. JAX hands over that function and its rule
 
 from __future__ import annotations
 
-# chapter 10
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,9 +14,7 @@ from typing import Any
 from .. import optional
 from ..core import core
 from ..core.core import Primitive, eval_trace, install_methods, set_current_trace
-from ..custom_rules.common import as_fun
-from ..custom_rules.jvp import custom_jvp_call_p
-from ..compat.linear_util import wrap_init
+from ..first_use import Postponed, load
 
 
 class _AnyTrace(type):
@@ -31,11 +28,20 @@ class Trace(core.Trace, metaclass=_AnyTrace):
     """The base class for traces of libraries.
 
     Its constructor takes no argument. A trace that stands on another one keeps it as
-    `parent_trace`, set before this constructor is called.
+    `parent_trace`, set before this constructor is called or after.
     """
 
     def __init__(self) -> None:
         super().__init__(getattr(self, "parent_trace", None) or eval_trace)
+
+    @property
+    def parent_trace(self) -> Any:
+        """The trace below. A library's class may have an attribute of its own for it."""
+        return self.parent
+
+    @parent_trace.setter
+    def parent_trace(self, trace: core.Trace) -> None:
+        self.parent, self.staging = trace, trace.staging
 
     def full_raise(self, x: Any) -> Any:
         """A value as this trace takes it. Every trace takes all values."""
@@ -57,8 +63,10 @@ def _as_in_jax(theirs: Callable) -> Callable:
     of `custom_jvp` by its method for them."""
     @functools.wraps(theirs)
     def process(trace, primitive, tracers, params):
-        if primitive is not custom_jvp_call_p or not hasattr(trace, "process_custom_jvp_call"):
+        if primitive.name != "custom_jvp_call" or not hasattr(trace, "process_custom_jvp_call"):
             return theirs(trace, primitive, tracers, optional.listed(primitive, params))
+        as_fun = load(Postponed("minijax.custom_rules.common", "as_fun"))
+        wrap_init = load(Postponed("minijax.compat.linear_util", "wrap_init"))
         fun, jvp = wrap_init(as_fun(params["call_jaxpr"])), wrap_init(params["jvp_jaxpr_fun"])
         return trace.process_custom_jvp_call(primitive, fun, jvp, tracers,
                                              symbolic_zeros=params["symbolic_zeros"])
