@@ -30,7 +30,7 @@ def is_elsewhere(sharding: Any) -> bool:
 
 def space_of_kind(kind: str | None) -> MemorySpace:
     """The memory that a kind of memory of a sharding names."""
-    return MemorySpace.Device if kind in (None, "device") else MemorySpace.Host
+    return MemorySpace.Host if kind == "pinned_host" else MemorySpace.Device
 
 
 memory = SimpleNamespace(Space=MemorySpace)  # `jax.memory`

@@ -463,6 +463,9 @@ def _truly(said, found, aval, stated):
             and found.mesh.explicit_axes):
         if not set(found.spec.all_axes()) <= set(found.mesh.explicit_axes):
             return found  # the compiler's choice
+        typed = found.update(spec=sharding_of_type(aval, own).spec)  # names axes of size 1, too
+        if aval.dtype != float0 and typed.is_equivalent_to(found, aval.ndim):
+            return typed
         missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
         return found.update(spec=P(*found.spec.partitions, *[None] * missing))
     if said is not None and is_unreduced(said):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,8 @@ from ..lax.shaping import broadcast_shapes
 from ..runtime.jit import jit
 from ..settings import enable_x64
 from .key_functions import typed_key
+
+_KEPT: dict[tuple, Any] = {}  # arrays of numbers, for `at_hand`
 
 
 def float_dtype(name: str, dtype, kind=np.floating) -> np.dtype:
@@ -82,14 +83,14 @@ def check_safe_to_cast(name: str, dtype, *params) -> None:
 def at_hand(x):
     """A number as an array that is kept for the next time, with its buffer: compiled functions that
     are called again and again with the same numbers are quicker so."""
-    if type(x) in (int, float) and state.trace is eval_trace:
-        return _kept(str(x), x, enable_x64.value)  # by its text, as -0.0 == 0.0
-    return with_own_arrays([x])[0]
-
-
-@functools.lru_cache(maxsize=256)
-def _kept(text: str, x: int | float, x64: bool):
-    return jnp.asarray(x)
+    if type(x) not in (int, float) or state.trace is not eval_trace:
+        return with_own_arrays([x])[0]
+    key = str(x), type(x), enable_x64.value  # by its text, as -0.0 == 0.0
+    if (kept := _KEPT.get(key)) is None:
+        kept = jnp.asarray(x)
+        if kept.aval.placement is None and len(_KEPT) < 256:  # else it belongs to a mesh
+            _KEPT[key] = kept
+    return kept
 
 
 def without_parameters(sample: Callable) -> Callable:

@@ -45,7 +45,6 @@ from ..core.jit import (
     jit_p,
     places_of,
     program_of,
-    static_positions,
 )
 from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
@@ -313,7 +312,7 @@ class Wrapped(JitFunction):
         args_tree, kwargs_tree = call.in_tree.children()
         static = [place for place, *_ in call.statics if isinstance(place, int)]
         count = len(call.args) + len(static)
-        donated = static_positions(more.donate_argnums, count)
+        donated = tuple(sorted(i for i in more.donate_argnums if 0 <= i < count))
         checks.not_static_and_donated(static, donated)
         flags = [i in donated for i in range(count) if i not in static]
         flags += [name in more.donate_argnames for name in kwargs_tree.aux]

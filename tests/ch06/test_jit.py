@@ -350,6 +350,21 @@ def test_results_cannot_be_written_to_through_numpy():
         view[0] = 5
 
 
+@pytest.mark.parametrize("numbers", [-1, -3, (-1, 0), (0, -2)])
+def test_negative_numbers_donate_nothing(numbers):
+    """Counted from the end of a call with keywords, they would be of other arguments."""
+    def program(jx):
+        def gone():
+            args = [jx.numpy.ones(3) for _ in range(6)]
+            f = jx.jit(lambda x, y, z: (x + y, z * 2, x + z), donate_argnums=numbers)
+            f(*args[:3])
+            f(args[3], z=args[4], y=args[5])
+            return [x.is_deleted() for x in args]
+        return gone
+
+    both(program)
+
+
 def test_donated_arrays_are_gone_and_their_memory_is_used():
     f = minijax.jit(lambda x, y: x + y, donate_argnums=0)
     x, y = jnp.asarray(x3) + 0, jnp.asarray(x3)

@@ -30,6 +30,7 @@ def words(library):
         "device": lambda x: library.device_put(x, space.Device),
         "host_array": library.device_put(X, sharding(auto, library.P("x"), memory_kind="pinned_host")),
         "by_xla": library.device_put(X, sharding(auto, library.P("x"))),
+        "unpinned": library.device_put(X, sharding(auto, library.P("x"), memory_kind="unpinned_host")),
         "split": library.device_put(X, sharding(mesh, library.P("x"))),
     }
 
@@ -58,6 +59,11 @@ lies(jax.jit(lambda x: device(host(x)) * 2), split)
 lies(jax.jit(lambda x: host(x) * 2), X)
 lies(host, X)
 lies(host, by_xla)
+lies(lambda x: x, unpinned)
+lies(lambda x: x + 1, unpinned)
+lies(lambda x: x + jnp.ones(2), unpinned)
+lies(jax.jit(lambda x: x), unpinned)
+lies(lambda x: x[0], unpinned)
 lies(jnp.sin, host(X))
 lies(jax.jit(jnp.sin), host(X))
 lies(jax.jit(lambda x: device(x) * 2), host(X))

@@ -106,3 +106,32 @@ def test_new_arrays_of_fewer_dimensions(types):
     """`P(None)` says of a vector that all devices hold it. A number beside it has no dimension."""
     same(f"(lambda m: jnp.diag(put(np.ones((8, 8)), NS(m, P()))[:, 0]))("
          f"jax.make_mesh((4, 2), ('x', 'y'), {types}))")
+
+
+@pytest.mark.live_jax
+@pytest.mark.parametrize("types", [("Explicit", "Explicit", "Auto"), ("Auto", "Explicit", "Explicit")])
+@pytest.mark.parametrize("spec", [("x", "y"), (("y", "x"),), (("z", "y"), "x"), (None, "y")])
+def test_results_name_the_axes_of_their_type_that_have_one_device(types, spec):
+    def found(jx):
+        mesh = jx.make_mesh((2, 1, 2), ("x", "y", "z"),
+                            tuple(getattr(jx.sharding.AxisType, t) for t in types))
+        with jx.set_mesh(mesh):
+            out = jx.jit(lambda x: x * 2)(jx.device_put(X, jx.P(*spec)))
+            return str(jx.typeof(out)), str(out.sharding.spec)
+
+    assert found(minijax) == found(oracle)
+
+
+@pytest.mark.parametrize("draw", ["uniform(key, (8,))", "randint(key, (8,), 0, 5)",
+                                  "uniform(key, (8,), out_sharding=jax.P('x'))",
+                                  "truncated_normal(key, -1.0, 1.0, (8,))"])
+def test_random_numbers_on_several_meshes_in_turn(draw):
+    """An array that is kept from one call to the next does not belong to a mesh."""
+    key, types = minijax.random.key(0), (minijax.sharding.AxisType.Explicit,)
+    names, found = {"jax": minijax, "key": key}, []
+    for count in (8, 4):
+        mesh = minijax.make_mesh((count,), ("x",), types, devices=minijax.devices()[:count])
+        with minijax.set_mesh(mesh):
+            found.append(np.asarray(eval(f"jax.random.{draw}", names)))
+            eval("jax.random.uniform(key, (8,)), jax.random.randint(key, (8,), 0, 5)", names)
+    np.testing.assert_array_equal(*found)
