@@ -19,6 +19,13 @@ def public_function(self, function: Any) -> Any:
 
 
 @point
+def unary_function(self, primitive: Any, function: Any) -> Any:
+    """A function that binds `primitive` to an array of its dtypes as it is: `function`, or a faster
+    one with the same results."""
+    return function
+
+
+@point
 def staged_function(self, function: Any, static: Any) -> Any:
     """A function that is one equation when it is traced: `function`, or a faster one with the same
     results. `static` has the names or the positions of its parameters that are no arrays."""
@@ -54,6 +61,13 @@ def with_fast_path(function: Function) -> Function:
     """Decorator: `function`, or the faster one that an extension has for it."""
     for faster in hooks.public_function:
         function = faster(function)
+    return function
+
+
+def with_fast_evaluation(primitive: Any, function: Function) -> Function:
+    """`function`, which binds `primitive` to an array of its dtypes, or a faster one."""
+    for faster in hooks.unary_function:
+        function = faster(primitive, function)
     return function
 
 

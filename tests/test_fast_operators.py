@@ -11,8 +11,9 @@ import pytest
 
 import minijax as jax
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.core.extension import Extension, hooks, registered
-from minijax.core.primitives import convert
+from minijax.core.primitives import convert, mul_p, neg_p, sin_p
 from tests.counting import calls_in
 from tests.test_fast_rules import outcome as outcome_of
 
@@ -118,6 +119,55 @@ def test_functions():
                     assert outcome(lambda: f(a, b)) == expected
 
 
+FUNCTIONS = [f for module, names in (
+    (jnp, "sin cos exp exp2 log log1p expm1 sqrt cbrt tan tanh arcsinh arctan negative abs"),
+    (lax, "sin cos exp log tanh neg abs floor ceil sign sqrt rsqrt is_finite bitwise_not square "
+          "real imag conj logistic erf lgamma population_count clz"))
+    for f in [getattr(module, name) for name in names.split()]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f"{f.__module__}.{f.__name__}")
+def test_functions_of_one_array(f):
+    values = [*operands(), 2.0, True, 3, None, "a", np.float32(2), array("bool"), array("uint8")]
+    for x in values:
+        expected = as_it_is(lambda: f(x))
+        for _ in range(3):
+            assert outcome(lambda: f(x)) == expected, x
+
+
+def test_functions_of_one_array_take_their_arguments_as_before():
+    x = jnp.asarray([1.0, 2.0])
+    for _ in range(3):
+        assert lax.sin(x=x).tolist() == lax.sin(x, accuracy=None).tolist() == jnp.sin(x).tolist()
+        with pytest.raises(TypeError):
+            jnp.sin()
+        with pytest.raises(TypeError):
+            jnp.sin(x=x)
+        with pytest.raises(NotImplementedError):
+            lax.sin(x, accuracy=3)
+
+
+def test_a_rule_that_is_replaced():
+    """The next call has the new rule, whatever fast paths have looked up."""
+    x = jnp.asarray([1.0, 2.0])
+    programs = [lambda: x * x, lambda: x * 3.0, lambda: jnp.sin(x), lambda: lax.sin(x),
+                lambda: jax.grad(lambda x: jnp.sum(x * x))(x), lambda: -x, lambda: jnp.var(x)]
+    before = [outcome(program) for program in programs for _ in range(6)]
+    replaced = [(p, p.impl) for p in (mul_p, sin_p, neg_p)]
+    try:
+        for primitive, _ in replaced:
+            primitive.def_impl(lambda x, *rest: jnp.asarray(np.asarray(x) + 1))
+        for _ in range(3):
+            assert [program().tolist() for program in programs[:4]] == [[2, 3]] * 4
+            assert programs[4]().tolist() == [4, 5]  # two products, of 1 and x
+            assert programs[5]().tolist() == [2, 3]
+    finally:
+        for primitive, impl in replaced:
+            primitive.def_impl(impl)
+    assert before == [outcome(program) for program in programs for _ in range(6)]
+
+
 INDICES = [0, -1, 3, 4, -5, 2**70, True, None, ..., slice(None), slice(1, 3), slice(-3, None),
            slice(None, None, -1), slice(3, 1), slice(0, 100, 2), slice(-100, 2), slice(1.0, 2),
            slice(None, None, 0), slice(np.int64(1), np.int32(3)), slice(True, 3), "a", 1.0, (), (1,),
@@ -150,7 +200,8 @@ def test_they_take_few_steps():
     x = jnp.asarray(X, jnp.float32)
     for program, most in [(lambda: x + x, 8), (lambda: x * 2.0, 8), (lambda: 2 - x, 8),
                           (lambda: x > 1, 8), (lambda: x[1:5], 6), (lambda: x[2], 6),
-                          (lambda: jnp.add(x, x), 10)]:
+                          (lambda: jnp.add(x, x), 10), (lambda: jnp.sin(x), 8),
+                          (lambda: -x, 8)]:
         counts = [calls_in(program) for _ in range(4)]  # the first calls learn the types
         assert counts[-1] <= most, counts
 

@@ -25,3 +25,4 @@ def trust_the_library() -> None:
         for traced_rules in rules.all_traced_rules:
             traced_rules.trust(traced_rules.table)
         first_use.watchers.append(rules.new_rules)
+        evaluation.forget_when_replaced()

@@ -8,7 +8,7 @@ look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any
@@ -17,8 +17,10 @@ import ml_dtypes
 import numpy as np
 
 from ..core.array import Array, _apart, _Quiet, contents, numpy_rules, quiet
-from ..core.core import _CACHE_LIMIT, Primitive, ShapedArray
+from ..core.core import _CACHE_LIMIT, Primitive, ShapedArray, install_methods
 from ..core.extension import Extension, register
+from ..core.jit import clear_caches
+from ..fast_paths import on_numpy_if
 
 # NumPy scalars that mean the same whether 64-bit types are enabled or not.
 SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
@@ -42,6 +44,14 @@ def quietly(function: Callable, *values: Any) -> Any:
 
 # primitive -> the evaluation rule made here, which does nothing else than call its NumPy rule
 evaluations: dict[Primitive, Callable] = {}
+
+
+def is_on_numpy(primitive: Primitive, avals: Sequence[ShapedArray]) -> bool:
+    """Whether the evaluation of a primitive, at operands of these types, calls its NumPy rule."""
+    if primitive.impl is evaluations.get(primitive):
+        return True
+    impl, condition = on_numpy_if.get(primitive, (None, bool))
+    return primitive.impl is impl and condition(*avals)
 
 
 def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
@@ -152,3 +162,19 @@ fast_evaluation = FastEvaluation()
 register(fast_evaluation)
 for primitive, rule in numpy_rules.items():  # of primitives that were defined before
     primitive.def_impl(fast_evaluation.evaluation_rule(primitive, rule, primitive.impl))
+
+
+def forget_when_replaced() -> None:
+    """From now on, what was learned of an evaluation rule is forgotten when another one replaces
+    it."""
+    install_methods({"def_impl": def_impl}, Primitive)
+
+
+def def_impl(self, impl):
+    """`Primitive.def_impl`. Fast paths and programs have looked up the rule that there was."""
+    if "impl" in self.__dict__:
+        clear_caches()
+    return def_impl_in_the_core(self, impl)
+
+
+def_impl_in_the_core = Primitive.def_impl

@@ -1,4 +1,5 @@
-"""Fast paths for `x + y` and its like, where both operands are of one type, or one is a number.
+"""Fast paths for `x + y` and its like, where both operands are of one type, or one is a number, and
+for `sin(x)` and its like.
 
 The operators of `core/operators.py` promote their operands and bind a primitive. Here operands that
 need no promotion are handed to the current trace at once. If nothing is traced, NumPy's function is
@@ -7,17 +8,19 @@ called at once, and the type of the result is looked up under that of the array.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, _Quiet, quiet
+from ..core.array import Array, _Quiet, numpy_rules, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
-from ..core.jit import remember
+from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
 from ..settings import (
@@ -26,6 +29,7 @@ from ..settings import (
     numpy_rank_promotion,
     trace_context,
 )
+from .evaluation import NARROW, is_on_numpy
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
 UFUNCS: dict[str, tuple[np.ufunc, str]] = {
@@ -34,7 +38,7 @@ UFUNCS: dict[str, tuple[np.ufunc, str]] = {
     "lt": (np.less, "iuf"), "le": (np.less_equal, "iuf"), "gt": (np.greater, "iuf"),
     "ge": (np.greater_equal, "iuf")}
 _MOST_SCALARS = 1024
-new, ndarray = object.__new__, np.ndarray
+new, ndarray, missing = object.__new__, np.ndarray, object()
 
 run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
 
@@ -99,30 +103,26 @@ class _Known:
 
     def __init__(self, primitive: Primitive, kinds: str):
         self.primitive, self.kinds = primitive, kinds
-        # the type of two operands -> that of the result; `None` if the fast path is not for it
-        self.out_avals: dict[ShapedArray, Any] = {}
-        # (number, type of the other operand) -> the number as an array of that dtype
-        self.floats: dict[tuple[float, ShapedArray], np.ndarray] = {}
-        self.ints: dict[tuple[int, ShapedArray], np.ndarray] = {}
+        # The type of two operands -> that of the result, and floats and integers that were the
+        # second operand, as arrays of that type; `None` if the fast path is not for it.
+        self.types: dict[ShapedArray, tuple[ShapedArray, dict, dict] | None] = cache_of(
+            traces, self, "types")
         # types of two operands, settings -> the dtype that both are converted to, and the type of
         # the result; `None` if the fast path is not for them
-        self.widened: dict[tuple, tuple[np.dtype, ShapedArray] | None] = {}
+        self.widened: dict[tuple, Any] = cache_of(traces, self, "types to convert to")
 
     def learn(self, aval: ShapedArray, y: Any) -> None:
         """Prepare for the next operation on an array of this type and an operand like `y`."""
-        if aval not in self.out_avals:
-            dtype = aval.dtype
-            plain = dtype.kind in self.kinds and dtype.isbuiltin == 1
-            # NumPy computes one by one.
-            slow = dtype == np.float16 or dtype.kind == "c" and self.primitive.name == "div"
-            if slow and aval.size >= MANY:
-                plain = False
-            self.out_avals[aval] = (self.primitive.out_aval((aval, aval), {})
-                                    if plain and aval.placement is None else None)
-        elif type(y) is float and y and not math.isnan(y):  # 0.0 and -0.0 are equal
-            self._learn_scalar(self.floats, y, aval)
-        elif type(y) is int:
-            self._learn_scalar(self.ints, y, aval)
+        if aval not in self.types:
+            plain = (aval.dtype.kind in self.kinds and aval.dtype.isbuiltin == 1
+                     and aval.placement is None and is_on_numpy(self.primitive, (aval, aval)))
+            self.types[aval] = (
+                (self.primitive.out_aval((aval, aval), {}), {}, {}) if plain else None)
+        elif (known := self.types[aval]) is not None:
+            if type(y) is float and y and not math.isnan(y):  # 0.0 and -0.0 are equal
+                self._learn_scalar(known[1], y, aval)
+            elif type(y) is int:
+                self._learn_scalar(known[2], y, aval)
 
     def _learn_scalar(self, table: dict, y: Any, aval: ShapedArray) -> None:
         if aval.dtype.itemsize < 8:  # what a setting may shorten is asked each time
@@ -130,8 +130,7 @@ class _Known:
             if len(table) >= _MOST_SCALARS:
                 table.clear()
             if scalar is not None:
-                table[y, aval] = np.asarray(scalar)
-
+                table[y] = np.asarray(scalar)
 
     def widen(self, x: Array, y: Any, otherwise: Callable, reflected: bool) -> Any:
         """The result for operands of two types, which promotion converts to one dtype."""
@@ -177,23 +176,24 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
     ufunc, kinds = UFUNCS[primitive.name]
     divides = primitive.name == "div"  # integers become floats
     known = _Known(primitive, kinds)
-    out_avals, floats, ints = known.out_avals, known.floats, known.ints
+    types = known.types
 
     def operate(x, y, /):
         if (type(x) is Array and state.trace is eval_trace
                 and not (hooks.evaluate or hooks.after_evaluation)):
             aval, kind, other = x.aval, type(y), None
-            out_aval = out_avals.get(aval)
-            if out_aval is not None:
+            found = types.get(aval)
+            if found is not None:
+                out_aval, floats, ints = found
                 if kind is Array:
                     if y.aval is aval:
                         other = y._host
                         if other is None:
                             other = y._numpy()
                 elif kind is float:
-                    other = floats.get((y, aval))
+                    other = floats.get(y)
                 elif kind is int:
-                    other = ints.get((y, aval))
+                    other = ints.get(y)
                 elif kind is ndarray and y.dtype is aval.dtype and y.shape == aval.shape:
                     other = y if not aval.weak_type else None
                 if other is not None:
@@ -222,16 +222,59 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
     return operate
 
 
+def fast_unary_function(primitive: Primitive, function: Callable) -> Callable:
+    """`function`, with a fast path for evaluation. It binds `primitive` to arrays of its dtypes."""
+    rule = numpy_rules.get(primitive)
+    if rule is None:
+        return function
+    out_avals: dict[ShapedArray, Any] = cache_of(traces, function, "result types")
+
+    def operate(x=missing, /, **params):
+        if (type(x) is Array and state.trace is eval_trace and not params
+                and not (hooks.evaluate or hooks.after_evaluation)):
+            out_aval = out_avals.get(x.aval)
+            if out_aval is not None:
+                value = x._host
+                if value is None:
+                    value = x._numpy()
+                out = new(Array)  # as `Array(value, out_aval)`, in two thirds of the time
+                out.aval, out._buffer = out_aval, None
+                try:
+                    out._host = run(rule, value)
+                except RuntimeError:  # another thread is there
+                    out._host = quiet.run(rule, value)
+                return out
+            out = function(x)
+            if x.aval not in out_avals:
+                remember(out_avals, x.aval, known_result(primitive, x.aval))
+            return out
+        return function(**params) if x is missing else function(x, **params)
+
+    return functools.update_wrapper(operate, function)
+
+
+def known_result(primitive: Primitive, aval: ShapedArray) -> ShapedArray | None:
+    """The type of what the NumPy rule of a primitive makes of an array, if it is the evaluation."""
+    if aval.placement is None and is_on_numpy(primitive, (aval,)):
+        with contextlib.suppress(TypeError):
+            out_aval = primitive.out_aval((aval,), {})
+            return None if out_aval.dtype in NARROW else out_aval
+    return None
+
+
 def usual_method(name: str) -> Callable:
     """The method of arrays and tracers, as it is when it is called."""
     return lambda x, y: getattr(ArrayMethods, name)(x, y)
 
 
 class FastOperators(Extension):
-    """Gives each function behind a binary operator its fast path."""
+    """Gives functions of one array, and those behind binary operators, their fast paths."""
 
     def operator_function(self, primitive, kinds, function):
         return fast_function(primitive, kinds, function)
+
+    def unary_function(self, primitive, function):
+        return fast_unary_function(primitive, function)
 
 
 register(FastOperators())

@@ -29,8 +29,7 @@ import numpy as np
 from ..core.array import Array, contents, numpy_rules, quiet
 from ..core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from ..core.primitives import stop_gradient_p
-from ..fast_paths import on_numpy_if
-from .evaluation import NARROW, evaluations
+from .evaluation import NARROW, is_on_numpy
 from .specialised import composed, index_of, numpy_rule
 
 _MOST_NUMBERS = 64  # so many values of its numbers a program remembers
@@ -312,12 +311,9 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
     Raises:
       NotImplementedError: the primitive is not evaluated on NumPy.
     """
-    if any(v.aval.dtype in NARROW for v in eqn.outvars):
+    narrow = any(v.aval.dtype in NARROW for v in eqn.outvars)
+    if narrow or not is_on_numpy(eqn.primitive, [v.aval for v in eqn.invars]):
         raise NotImplementedError(eqn.primitive)
-    if eqn.primitive.impl is not evaluations.get(eqn.primitive):
-        impl, condition = on_numpy_if.get(eqn.primitive, (None, bool))
-        if eqn.primitive.impl is not impl or not condition(*[v.aval for v in eqn.invars]):
-            raise NotImplementedError(eqn.primitive)
     rule = numpy_rule(eqn)
     return (numpy_rules[eqn.primitive], eqn.own_params) if rule is None else (rule, {})
 

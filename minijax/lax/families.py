@@ -33,6 +33,7 @@ from ..core.primitives import (
     make_primitive,
 )
 from ..core.staging import trace_to_jaxpr
+from ..fast_paths import with_fast_evaluation
 from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, is_accuracy
@@ -118,7 +119,7 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
             is_accuracy(accuracy)
         return primitive.bind(x)
 
-    function = with_accuracy if has_accuracy else plain
+    function = with_fast_evaluation(primitive, with_accuracy if has_accuracy else plain)
     kinds = ", ".join(kind.__name__ for kind in accepted)
     function.__name__ = function.__qualname__ = name
     function.__module__ = __package__  # where `pickle` finds it

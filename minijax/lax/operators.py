@@ -47,13 +47,14 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, user_stacklevel
+from ..fast_paths import with_fast_evaluation
 from ..first_use import AttributeOnFirstUse
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
-from .elementwise import abs_, min_p, pow
+from .elementwise import abs_, abs_p, min_p, pow
 from .out_shardings import bind_sharded, call_sharded
 from .shaping import broadcast_shapes, broadcast_to, copy_p
 
@@ -102,12 +103,14 @@ equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne")
 # Signs and powers
 
 
+@functools.partial(with_fast_evaluation, prim.neg_p)
 def negative(x, /):
     """Elementwise -x."""
     check_arraylike("negative", x)
     return prim.neg(own_array(x))
 
 
+@functools.partial(with_fast_evaluation, abs_p)
 def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
     check_arraylike("absolute", x)

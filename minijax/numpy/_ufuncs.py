@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.core import ArrayMethods, state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
 from ..errors import renamed
+from ..fast_paths import with_fast_evaluation
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
@@ -86,6 +87,7 @@ def _inexact(name, primitive, doc):
             (x,) = promote_args_inexact(name, x)
         return state.trace.process_primitive(primitive, (x,), {})
 
+    function = with_fast_evaluation(primitive, function)
     _describe(function, name, doc, "x: an array; integers are converted to floating point.",
               "an array of the shape of `x`.")
     return function
