@@ -59,6 +59,7 @@ VARIANTS: dict[str, Flags] = {
     "concurrent": {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_CONCURRENCY_OPTIMIZED"},
     "older fusion": {"xla_cpu_use_fusion_emitters": False},
     IN_PARTS: {IN_PARTS: True},
+    "in parts, wide vectors": {IN_PARTS: True, "xla_cpu_prefer_vector_width": 512},
 }
 AS_ALWAYS = "as always"  # the name of the program that was compiled first
 

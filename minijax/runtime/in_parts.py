@@ -18,7 +18,7 @@ import re
 from typing import NamedTuple
 
 LEAST = 2**18  # elements: smaller arrays stay in the cache anyway
-PART = 10_000  # elements of a part, at most
+PART = 20_000  # elements of a part, at most
 
 # Operations that compute each element of the result from the same element of each operand.
 _OF_ELEMENTS = re.compile(
