@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.array import Array, numpy_rules
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.jit import jit
 from ..fast_paths import MANY, on_numpy_if
 from ..runtime import forks
@@ -29,6 +29,7 @@ _WORK = 2**17  # elements, summed over the operations of a function
 # elements: on so many floats of 16 bits, and complex numbers, NumPy takes longer than XLA
 FEW, FEWER = 2**13, 2**12
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
+_WIDE = 512  # elements of a row whose extremum NumPy finds as fast as XLA
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
 _SCATTERS = {"scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"}
@@ -79,34 +80,43 @@ def is_large(x: Any, least: int = MANY) -> bool:
 
 
 def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
-    """Whether a function of these operands is a program of XLA's: there is much work in several
-    operations, none of which NumPy does much faster."""
+    """Whether a function of these operands is a program of XLA's: it adds many inexact numbers, or
+    there is much work in several operations. NumPy must not do any of them much faster."""
     if not any(is_large(x, SOME) for x in operands):
         return False
-    work = [*_work(closed)]
-    most = max(n for _, n in work)
-    names = [name for name, n in work if 4 * n >= most]
-    return sum(n for _, n in work) >= _WORK and len(names) > 1 and FAST.isdisjoint(names)
+    eqns = [*_equations(closed)]
+    work = [(eqn.primitive.name, _work(eqn)) for eqn in eqns]
+    most = max([n for _, n in work], default=0)
+    names = [name for name, n in work if n and 4 * n >= most]
+    much = sum(n for _, n in work) >= _WORK and len(names) > 1
+    return (much or any(map(_adds_inexact, eqns))) and FAST.isdisjoint(names)
 
 
-def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
-    """The names of the operations, and how many elements they read or make at most."""
-    yield "", 0
+def _equations(closed: ClosedJaxpr) -> Iterator[JaxprEqn]:
+    """The equations, with those of functions that have a derivative of their own."""
     for eqn in closed.eqns:
-        if type(called := eqn.own_params.get("call_jaxpr")) is ClosedJaxpr:
-            yield from _work(called)
-        else:
-            name, ins, outs = eqn.primitive.name, eqn.invars, eqn.outvars
-            sizes = [v.aval.size for v in (*ins, *outs)]
-            if name not in VIEWS or len(ins) == 1 and ins[0].aval.size < outs[0].aval.size:
-                yield name, max(sizes)
+        called = eqn.own_params.get("call_jaxpr")
+        yield from _equations(called) if type(called) is ClosedJaxpr else [eqn]
+
+
+def _work(eqn: JaxprEqn) -> int:
+    """How many elements an operation reads or makes at most."""
+    ins, outs = eqn.invars, eqn.outvars
+    if eqn.primitive.name in VIEWS and (len(ins) != 1 or ins[0].aval.size >= outs[0].aval.size):
+        return 0
+    return max([v.aval.size for v in (*ins, *outs)])
+
+
+def _adds_inexact(eqn: JaxprEqn) -> bool:
+    aval = eqn.invars[0].aval if eqn.invars else None
+    return eqn.primitive.name == "reduce_sum" and aval.size >= MANY and aval.dtype.kind in "fc"
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
     """Whether short rows are combined, or elements of them, in an order for which we have no faster
     way. XLA's extrema of many floats are no NaN where an element is, so those are left to NumPy."""
     aval = x.aval
-    return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
+    return 0 < len(axes) < aval.ndim and aval.shape[-1] < _WIDE and (
         aval.dtype.kind in "iu" or aval.dtype.kind == "f" and not (
             has_short_rows(aval.dtype, aval.shape, axes) or _has_nan(x)))
 
@@ -121,12 +131,10 @@ def _has_nan(x: Array) -> bool:
                for bits, limit in ((np.int16, infinity), (np.uint16, -infinity)))
 
 
-def _sums_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether such sums are slow. Those of not too many rows of floats are not: see
-    `summation.py`."""
+def _sums_slowly(x: Array, *, axes: tuple, **_: Any) -> bool:
+    """Whether floats or complex numbers are added, or not too long rows of integers."""
     aval = x.aval
-    return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
-        aval.ndim - 1 in axes or aval.dtype.kind in "iu" or aval.size >= 4 * MANY)
+    return aval.dtype.kind in "fc" or 0 < len(axes) < aval.ndim and aval.shape[-1] < _WIDE
 
 
 def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:
@@ -166,7 +174,7 @@ _SLOW_IF: dict[str, Callable[..., bool]] = {
     "integer_pow": lambda x, *, y: y not in (1, 2),
     **dict.fromkeys(_SCATTERS, lambda x, indices, updates, **_: is_large(updates)),
     "reduce_max": _reduces_short_rows, "reduce_min": _reduces_short_rows,
-    "reduce_sum": _sums_short_rows}
+    "reduce_sum": _sums_slowly}
 
 
 def _least_sizes(name: str) -> dict[np.dtype, int]:

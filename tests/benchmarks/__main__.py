@@ -12,13 +12,23 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measure import ROOT, Process, Result, ratio_of, ratio_of_start
+from tests.benchmarks.measure import (
+    ROOT,
+    Process,
+    Result,
+    environment,
+    ratio_of,
+    ratio_of_start,
+    replaced,
+    table,
+)
 from tests.benchmarks.workloads import COMPILED, WORKLOADS
 
 START = {
@@ -146,12 +156,9 @@ def heading(options: argparse.Namespace) -> str:
 
 
 def with_table(page: str, about: str, rows: list[dict[str, Any]]) -> str:
-    """The text of a page with this table in it, in place of an older one."""
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    table = [f"| {r['row']} | {r['jax']} | {r['subject']} | {r['ratio']:.2f} |" for r in rows]
-    lines = [about, "", "| work | JAX | minijax | ratio |", "|---|---|---|---|", *table]
-    return before + BEGIN + "\n" + "\n".join(lines) + "\n\n" + END + after
+    """The text of the page with this table in it, in place of an older one."""
+    cells = [[r["row"], r["jax"], r["subject"], f"{r['ratio']:.2f}"] for r in rows]
+    return replaced(page, BEGIN, END, table(about, ("work", "JAX", "minijax", "ratio"), cells))
 
 
 def main() -> None:
@@ -169,6 +176,8 @@ def main() -> None:
     if options.book:
         about = text[0].partition("\n")[0]
         PAGE.write_text(with_table(PAGE.read_text(), about[0].upper() + about[1:], rows))
+        subprocess.run([sys.executable, "-m", "tests.benchmarks.beside", "--book"], check=True,
+                       cwd=ROOT, env=environment())
 
 
 if __name__ == "__main__":

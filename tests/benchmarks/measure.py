@@ -73,6 +73,18 @@ def write_table(name: str, about: str, columns: Sequence[str], rows: Iterable[Se
     (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
 
 
+def table(about: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, below a sentence about it."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join([about, "", *[f"| {' | '.join(cells)} |" for cells in lines]])
+
+
+def replaced(page: str, begin: str, end: str, text: str) -> str:
+    """A page with another text between two marks."""
+    before, _, rest = page.partition(begin)
+    return before + begin + "\n" + text + "\n\n" + end + rest.partition(end)[2]
+
+
 def environment() -> dict[str, str]:
     """Ours, without flags that would change how XLA compiles."""
     # Compiled files are written, else every start would compile all sources again.

@@ -267,7 +267,7 @@ def mlp_loss(jx: Any, params: Any, x: Any, y: Any) -> Any:
         x = jx.numpy.tanh(x @ w + b)
     w, b = params[-1]
     logits = x @ w + b
-    top = logits.max(axis=1, keepdims=True)
+    top = jx.numpy.max(logits, axis=1, keepdims=True)
     normaliser = jx.numpy.log(jx.numpy.exp(logits - top).sum(axis=1, keepdims=True)) + top
     return -jx.numpy.mean(jx.numpy.sum(y * (logits - normaliser), axis=1))
 

@@ -468,6 +468,7 @@ def test_small_programs_leave_memory_as_it_is(monkeypatch):
 
     switched = []
     monkeypatch.setattr(memory, "_set", lambda *args: switched.append(args))
+    monkeypatch.setattr(memory, "_is_kept", False)
     program = minijax.jit(work).lower(X).compile().runtime_executable()
     memory.keep_large_blocks(program)
     assert not switched
