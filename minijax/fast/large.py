@@ -108,8 +108,10 @@ def _work(eqn: JaxprEqn) -> int:
 
 
 def _adds_inexact(eqn: JaxprEqn) -> bool:
-    aval = eqn.invars[0].aval if eqn.invars else None
-    return eqn.primitive.name == "reduce_sum" and aval.size >= MANY and aval.dtype.kind in "fc"
+    if eqn.primitive.name != "reduce_sum":
+        return False
+    aval = eqn.invars[0].aval
+    return aval.size >= MANY and aval.dtype.kind in "fc"
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
