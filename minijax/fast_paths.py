@@ -38,6 +38,13 @@ def compiled_function(self, function: Any) -> Any:
     return function
 
 
+@point
+def compiled_call(self, call: Any, jitted: Any) -> Any:
+    """A function that calls what `jitted()` returns, a jitted function, when nothing is traced:
+    `call`, or a faster one with the same results."""
+    return call
+
+
 class FastFunctions(Extension):
     """Gives public functions their fast paths.
 

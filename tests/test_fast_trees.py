@@ -26,6 +26,7 @@ from minijax.core.tree import LEAF, NONE
 from minijax.pytree import functions
 from minijax.runtime import xla
 from tests.ch03.trees import TREES, Keyed, Mode, Pair, Point
+from tests.oracle import jax
 
 
 @pytest.fixture(autouse=True)
@@ -250,3 +251,26 @@ def test_trees_alone_do_not_load_xla():
                "assert t == u and hash(t) == hash(u) and not hasattr(t, '_in_xla') "
                "and hasattr(u, '_in_xla')")
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
+
+
+def test_paths_of_names_that_are_equal():
+    trees = [{1: 0.0, 2: 1.0}, {True: 0.0, 2: 1.0}, {1.0: 0.0, 2: 1.0}, {"a": (1, None, [2])},
+             {"a": (1, None, [3])}, Point(1, {"b": 2}), Point(3, {"b": [4]}), 5, None, (), {}]
+    for tree in trees * 2:
+        pairs, treedef = minijax.tree.flatten_with_path(tree)
+        assert pairs == minijax.tree.leaves_with_path(tree)
+        assert [leaf for _, leaf in pairs] == minijax.tree.leaves(tree)
+        assert treedef == minijax.tree.structure(tree)
+        texts = minijax.tree.map_with_path(lambda path, x: minijax.tree_util.keystr(path), tree)
+        expected = jax.tree.map_with_path(lambda path, x: jax.tree_util.keystr(path), tree)
+        assert texts == expected
+        assert [minijax.tree_util.keystr(path) for path, _ in pairs] == jax.tree.leaves(expected)
+
+
+def test_children_of_structures():
+    for tree in ([1, 2], (None, [1]), {"a": Point(1, ()), "b": None}, ((),), 1, None):
+        ours, theirs = minijax.tree.structure(tree), jax.tree.structure(tree)
+        assert [*map(str, ours.children())] == [*map(str, theirs.children())]
+        assert ours.num_leaves == theirs.num_leaves
+        for child in ours.children():
+            assert child == minijax.tree.structure(child.unflatten([0] * child.num_leaves))

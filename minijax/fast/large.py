@@ -23,11 +23,18 @@ from ..runtime import forks
 from ..runtime.dispatch import apply_primitive
 from ..summation import has_short_rows
 from .evaluation import for_known_types
+from .repeated import DIFFERENT
 
 SOME = 2**15  # elements: many operations in a row on so many can be as much work
 _WORK = 2**17  # elements, summed over the operations of a function
 # elements: on so many floats of 16 bits, and complex numbers, NumPy takes longer than XLA
 FEW, FEWER = 2**13, 2**12
+_NO_NAMES: dict[str, Any] = {}
+_PROGRAM = 3.0  # microseconds that XLA takes for a program
+# microseconds that NumPy takes for these operations on a few complex numbers
+_LONG_FOR_COMPLEX = {"square": 4.5, "logistic": 4.0, "sign": 1.7}
+_INEXACT = {"log1p", "expm1"}  # of complex numbers: XLA's have fewer digits
+_LONG = 9  # equations: NumPy takes longer than XLA takes for a program
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 _WIDE = 512  # elements of a row whose extremum NumPy finds as fast as XLA
 
@@ -62,12 +69,24 @@ VIEWS = {"broadcast_in_dim", "reshape", "rev", "slice", "split", "squeeze", "tra
 
 
 class Compiled:
-    """A function of large arrays as a program of XLA's."""
+    """A function of arrays and numbers as a program of XLA's."""
 
-    __slots__ = ("run",)
+    __slots__ = ("_jitted", "_repeated")
 
     def __init__(self, fun: Callable):
-        self.run = jit(lambda *operands: fun(operands))
+        self._jitted = jit(lambda *operands: fun(operands))
+        self._repeated = getattr(self._jitted, "_repeated", {})
+
+    def run(self, operands: tuple) -> Any:
+        """Its result. Our caller has made sure that nothing is traced."""
+        if self._repeated:
+            try:
+                result = self._repeated["run"](operands, _NO_NAMES)
+                if result is not DIFFERENT:
+                    return result
+            except RuntimeError:  # the other way says what it means
+                pass
+        return self._jitted(*operands)
 
 
 def is_large(x: Any, least: int = MANY) -> bool:
@@ -90,6 +109,46 @@ def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
     names = [name for name, n in work if n and 4 * n >= most]
     much = sum(n for _, n in work) >= _WORK and len(names) > 1
     return (much or any(map(_adds_inexact, eqns))) and FAST.isdisjoint(names)
+
+
+def is_slow(x: Any) -> bool:
+    """Whether it is an array of a dtype for which NumPy is slow for a few elements, too: whether a
+    program of XLA's is better is decided in the first call, because its bits are others."""
+    return type(x) is Array and (x.aval.dtype in _BFLOAT16 or x.aval.dtype in _COMPLEX) and (
+        not forks.inherited)
+
+
+def takes_long(closed: ClosedJaxpr) -> bool:
+    """Whether NumPy takes longer for such arrays than XLA takes for a program, which is as good.
+    Comparisons stay in NumPy, because XLA takes the smallest numbers for zero."""
+    eqns = [*_equations(closed)]
+    inexact = any(eqn.primitive.name in _INEXACT and eqn.outvars[0].aval.dtype in _COMPLEX
+                  for eqn in eqns)
+    compares = all(aval.dtype == bool for aval in closed.out_avals)
+    return not (inexact or compares) and sum(map(_microseconds, eqns)) > _PROGRAM
+
+
+def _microseconds(eqn: JaxprEqn) -> float:
+    """How long NumPy takes for an equation, if the arrays are small."""
+    name, dtypes = eqn.primitive.name, {v.aval.dtype for v in (*eqn.invars, *eqn.outvars)}
+    if name in VIEWS:
+        return 0.2
+    if not _COMPLEX.isdisjoint(dtypes):
+        return _LONG_FOR_COMPLEX.get(name, 0.6)
+    if _BFLOAT16.isdisjoint(dtypes):
+        return 0.4
+    return 6.0 if name == "dot_general" else 1.1
+
+
+def is_long_and_exact(closed: ClosedJaxpr) -> bool:
+    """Whether it is many operations on integers and truth values. For arrays of any size one
+    program of XLA's is faster, and it gives the same bits. Of floats it would not: XLA takes the
+    smallest ones for zero, and adds to a product before it is rounded."""
+    steps = [eqn for eqn in closed.eqns if eqn.primitive.name not in VIEWS]
+    values = [v.aval for eqn in closed.eqns for v in (*eqn.invars, *eqn.outvars)]
+    return len(steps) >= _LONG and not forks.inherited and all(
+        isinstance(x.dtype, np.dtype) and x.dtype.isbuiltin == 1 and x.dtype.kind in "iub"
+        for x in values)
 
 
 def _equations(closed: ClosedJaxpr) -> Iterator[JaxprEqn]:

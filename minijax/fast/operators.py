@@ -30,6 +30,7 @@ from ..settings import (
     trace_context,
 )
 from .evaluation import NARROW, is_on_numpy
+from .staged import with_traced_calls
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
 UFUNCS: dict[str, tuple[np.ufunc, str]] = {
@@ -79,6 +80,7 @@ def _scalar_operand(x: Any, aval) -> Any:
 
 def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Callable:
     """`function`, with a fast path for operands of these kinds that need no promotion."""
+    function = with_traced_calls(function, ())
 
     def fast(x, y, /):
         if isinstance(x, ArrayMethods):

@@ -202,7 +202,9 @@ class _Remembered(dict):
     def __missing__(self, numbers: Any) -> tuple:
         args = numbers if type(numbers) is tuple else (numbers,)
         results = tuple(map(as_operand, self.function(*args)))
-        if all(n and n == n or type(n) is not float for n in args):  # 0.0 and -0.0 are equal
+        # 0.0 and -0.0 are equal, and so are complex numbers with such parts
+        if all(type(n) is int or type(n) is bool or type(n) is float and n and n == n
+               for n in args):
             if len(self) >= _MOST_NUMBERS:
                 self.clear()
             self[numbers] = results

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array import numpy_rules
+from ..core.dtypes import bfloat16
 from ..core.jaxpr import JaxprEqn
-from ..core.primitives import lowest
+from ..core.primitives import convert_element_type_p, lowest
 from ..summation import has_many_rows, has_short_rows
 
 # The functions behind NumPy's, without the search for other classes of arrays.
@@ -67,11 +69,27 @@ def _select_bits(which: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _convert_element_type(x: Any, *, new_dtype: Any, weak_type: bool) -> Callable | None:
     old, new = x.dtype, np.dtype(new_dtype)
+    if old.kind == "f" and new.kind in "iu" and old.isbuiltin == new.isbuiltin == 1:
+        return _to_integers(new)
     if (old.kind == "c" and new.kind != "c") or (new.kind in "iu" and old.kind not in "iub"):
         return None
     if not x.shape and old.isbuiltin == 1 and new.kind in "fc" and new.isbuiltin == 1:
         return new.type
     return methodcaller("astype", new)
+
+
+def _to_integers(new: Any) -> Callable:
+    """The conversion from floats. Numbers out of range are left to the primitive's rule."""
+    least, greatest = (float(end) for end in (np.iinfo(new).min, np.iinfo(new).max))
+    minimum, maximum = np.minimum.reduce, np.maximum.reduce
+    rule = numpy_rules[convert_element_type_p]
+
+    def convert(x):
+        if x.size and least <= minimum(x, None) and maximum(x, None) < greatest:
+            return x.astype(new)
+        return rule(x, new_dtype=new, weak_type=False)
+
+    return convert
 
 
 def _slice(x: Any, *, start_indices: tuple, limit_indices: tuple, strides: Any) -> Callable | None:
@@ -237,10 +255,27 @@ def _reduce_min(x: Any, *, axes: tuple) -> Callable | None:
 
 
 def _sign(x: Any) -> Callable | None:
+    if x.dtype.kind == "c" and x.dtype.isbuiltin == 1:
+        return _complex_sign(x)
     if x.dtype.kind != "f":
         return None
     sign, copysign = np.sign, np.copysign
     return lambda x: copysign(sign(x), x)
+
+
+def _complex_sign(x: Any) -> Callable | None:
+    part = np.dtype(f"f{x.dtype.itemsize // 2}")
+    zero, one, equal, absolute = np.zeros((), x.dtype), np.ones((), part), np.equal, np.absolute
+    divide, empty = np.divide, np.empty
+
+    def sign(x):
+        size, out = absolute(x), empty(x.shape, x.dtype)
+        _putmask(size, equal(x, zero), one)
+        divide(x.real, size, out.real)
+        divide(x.imag, size, out.imag)
+        return out
+
+    return sign if x.shape else None
 
 
 def _rsqrt(x: Any) -> Callable | None:
@@ -279,8 +314,9 @@ def _squeeze(x: Any, *, dimensions: tuple) -> Callable | None:
 
 def _bitcast_convert_type(x: Any, *, new_dtype: Any) -> Callable | None:
     old, new = x.dtype, np.dtype(new_dtype)
-    plain = old.isbuiltin == new.isbuiltin == 1 and old.itemsize == new.itemsize
-    return methodcaller("view", new) if plain and {old.kind, new.kind} <= {*"iuf"} else None
+    plain = {old.kind, new.kind} <= {*"iuf"} and old.isbuiltin == new.isbuiltin == 1
+    plain = plain or bfloat16 in (old, new)
+    return methodcaller("view", new) if plain and old.itemsize == new.itemsize else None
 
 
 def _shift(ufunc: Callable, view: str | None = None, outside: Any = 0) -> Callable:

@@ -25,13 +25,25 @@ from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
-from ..settings import disable_jit, trace_context
-from .large import SOME, Compiled, is_compiled, is_large
+from ..settings import disable_jit, numpy_rank_promotion, trace_context
+from .evaluation import SCALAR_AVALS
+from .large import (
+    SOME,
+    Compiled,
+    is_compiled,
+    is_large,
+    is_long_and_exact,
+    is_slow,
+    takes_long,
+)
 from .programs import numpy_function, only
+from .repeated import DIFFERENT
 from .rules import USES
 
-_NUMBERS = {int, float, bool}
+_NUMBERS = {int, float, bool, complex}
+_OPERANDS = {Array, np.ndarray, *_NUMBERS, *SCALAR_AVALS}
 _PLAIN = {int, bool, str, type(None), np.dtype}  # equal values of one of these mean the same
+_INTEGERS = {int}
 _LEAF = tree_flatten(0)[1]
 _LARGEST = 60  # equations: a longer program spends its time in NumPy
 
@@ -82,7 +94,8 @@ def traced_call(fun: Callable, operands: Sequence) -> Any:
         finally:
             _inlining.active = False
     forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
-    if not forwards and is_compiled(closed, operands):
+    slow = any(map(is_slow, operands)) and takes_long(closed)
+    if not forwards and (slow or is_compiled(closed, operands) or is_long_and_exact(closed)):
         return Compiled(fun)
     if forwards or len(closed.eqns) > _LARGEST:
         raise ValueError("This function is called as it is.")
@@ -90,10 +103,18 @@ def traced_call(fun: Callable, operands: Sequence) -> Any:
     return numpy_function(closed, casts, only if out_tree == _LEAF else out_tree.unflatten)
 
 
+def _value(x: Any) -> Any:
+    """What NumPy takes for an operand. An array of the user's can change, so it is copied."""
+    if type(x) is Array:
+        return x._numpy()
+    return np.array(x, x.dtype.type) if type(x) is np.ndarray else x
+
+
 def is_plain(x: Any) -> bool:
     """Whether a static argument means the same as any equal value of its class."""
     if type(x) is tuple:
-        return all(type(n) is int or type(n) is tuple and is_plain(n) for n in x)
+        return {*map(type, x)} <= _INTEGERS or all(
+            type(n) is int or type(n) is tuple and is_plain(n) for n in x)
     return type(x) in _PLAIN or isinstance(x, (type, np.dtype, enum.Enum))
 
 
@@ -118,22 +139,25 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
             return function(*args, **kwargs)
         if kwargs or len(args) > before_static:
             return described(args, kwargs)
-        key, values = [trace_context()], []
+        key, values, in_numpy = [trace_context()], [], True
         for x in args:
             if type(x) is Array:
                 key.append(x.aval)
-                value = x._host
-                values.append(x._numpy() if value is None else value)
+                values.append(value := x._host)
+                if value is None:
+                    in_numpy = False
             else:
                 key.append(type(x))
                 values.append(x)
-        program = found.get(tuple(key))
-        if type(program) is FunctionType:
-            try:
-                return quiet.run(program, *values)
-            except OverflowError:  # an integer that is too large for its type
-                return function(*args)
-        return described(args, kwargs)
+        program = found.get(tuple(key), 0)
+        try:
+            if type(program) is FunctionType:
+                return quiet.run(program, *(values if in_numpy else map(_value, args)))
+            if type(program) is Compiled:
+                return program.run(args)
+        except OverflowError:  # an integer that is too large for its type
+            program = None
+        return function(*args) if program is None else described(args, kwargs)
 
     def described(args, kwargs):
         """The same for any call. The key has the names and the static arguments."""
@@ -141,10 +165,15 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         for place, x in (*enumerate(args), *kwargs.items()):
             kind = type(x)
             if place in static and kind is not Array:
-                if not is_plain(x):
+                if kind not in _PLAIN and not is_plain(x):
                     return function(*args, **kwargs)
                 key += kind, x
-            elif kind is Array or kind in _NUMBERS:
+            elif kind is np.ndarray:
+                if x.dtype.type not in SCALAR_AVALS:
+                    return function(*args, **kwargs)
+                key += kind, x.dtype, x.shape
+                operands.append(x)
+            elif kind in _OPERANDS:
                 key.append(x.aval if kind is Array else kind)
                 operands.append(x)
             elif x is None:
@@ -157,26 +186,27 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         program = found.get(signature := tuple(key), 0)
         if type(program) is int:
             program = program + 1
-            if program > USES or any(is_large(x, SOME) for x in operands):
+            if program > USES or any(is_large(x, SOME) or is_slow(x) for x in operands):
                 program = traced(args, kwargs)
             found.pop(signature, None)
             remember(found, signature, program)
         try:
             if type(program) is FunctionType:
-                values = [x._numpy() if type(x) is Array else x for x in operands]
-                return quiet.run(program, *values)
+                return quiet.run(program, *map(_value, operands))
             if type(program) is Compiled:
-                return program.run(*operands)
+                return program.run(tuple(operands))
         except OverflowError:  # an integer that is too large for its type
             pass
         return function(*args, **kwargs)
 
     def traced(args, kwargs):
         """The program of calls like this one; `None` if the function is called as it is."""
+        if numpy_rank_promotion.value == "warn":  # in each call
+            return None
         given = {**dict(enumerate(args)), **kwargs}
         operands, number, names = {}, len(args), [*kwargs]
         for place, x in given.items():
-            if type(x) is Array or type(x) in _NUMBERS and place not in static:
+            if type(x) is Array or type(x) in _OPERANDS and place not in static:
                 operands[place] = x
             elif place not in static and is_sequence(x):
                 operands |= {(place, i): y for i, y in enumerate(x)}
@@ -200,11 +230,36 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
     return call
 
 
+def with_last_program(call: Callable, jitted: Callable) -> Callable:
+    """`call`, which calls the jitted function that `jitted()` returns. Where calls look alike, it
+    goes straight to their program."""
+    repeated: dict[str, Callable] | None = None
+
+    @functools.wraps(call)
+    def straight(*args, **kwargs):
+        nonlocal repeated
+        if repeated and state.trace is eval_trace and not hooks.after_evaluation:
+            try:
+                result = repeated["run"](args, kwargs)
+                if result is not DIFFERENT:
+                    return result
+            except RuntimeError:  # the other way says what it means
+                pass
+        elif repeated is None:
+            repeated = getattr(jitted(), "_repeated", {})
+        return call(*args, **kwargs)
+
+    return straight
+
+
 class FastStaged(Extension):
     """Functions that are often called with the same types are called as programs."""
 
     def staged_function(self, function, static):
         return with_traced_calls(function, static)
+
+    def compiled_call(self, call, jitted):
+        return with_last_program(call, jitted)
 
     def compiled_function(self, function):
         return never_inlined(function)

@@ -94,16 +94,19 @@ class PyTreeDef(tree.PyTreeDef):
     __slots__ = ("_in_xla",)
 
     _in_xla: Any
+    num_leaves = property(lambda self: self._in_xla.num_leaves)  # type: ignore[assignment]
 
     def __getattr__(self, name):
-        if name == "num_leaves":
-            self.num_leaves = self._in_xla.num_leaves
-        elif name in ("node_type", "aux", "subtrees"):
+        if name in ("node_type", "aux", "subtrees"):
             known = _in_core(self._in_xla)
             self.node_type, self.aux, self.subtrees = known.node_type, known.aux, known.subtrees
         else:
             raise AttributeError(f"'PyTreeDef' object has no attribute '{name}'")
         return getattr(self, name)
+
+    def children(self):
+        """The structures one level down."""
+        return [*map(_treedef, self._in_xla.children())]
 
     def unflatten(self, leaves):
         """Build the tree that has this structure and these leaves."""
@@ -172,6 +175,19 @@ def _matched(structure: Any, trees: Sequence) -> list[list] | None:
         return None
 
 
+def _treedef(structure: Any) -> tree.PyTreeDef:
+    """What users get for a structure of C++."""
+    if structure.num_leaves <= 1:
+        data = structure.node_data()
+        if data is None:
+            return LEAF
+        if data[0] is type(None):
+            return NONE
+    treedef: Any = new(PyTreeDef)  # without a call of `__init__`
+    treedef._in_xla = structure
+    return treedef
+
+
 def _described(tree: Any, leaves: list, structure: Any) -> Any:
     """What users get for the structure of a tree."""
     if len(leaves) == 1 and leaves[0] is tree:
@@ -218,6 +234,41 @@ def _add_paths(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]]) -> None
             _add_paths(child, (*path, key), out)
         else:
             out.append(((*path, key), child))
+
+
+# The paths to the leaves of structures that say all about them.
+_paths: dict[Any, list[KeyPath]] = cache_of(traces, _add_paths, "paths")
+
+
+def _says_all(structure: Any) -> bool:
+    """Whether trees of equal structures have the same paths: each node is a list, a tuple, `None`
+    or a dict of strings. Other names can be equal and differ, such as 1 and True."""
+    if (data := structure.node_data()) is None:
+        return True
+    cls, names = data
+    if cls is dict and not all(type(name) is str for name in names):
+        return False
+    if cls not in (dict, list, tuple, type(None)) and cls in registry:
+        return False
+    return all(map(_says_all, structure.children()))  # of a namedtuple, too
+
+
+def _with_paths(tree: Any) -> tuple[list[KeyPath], list, Any] | None:
+    """The paths, the leaves, and the structure in C++; `None` if the tree is for the core."""
+    if (found := _flattened(tree, None)) is None:
+        return None
+    leaves, structure = found
+    try:
+        if (paths := _paths.get(structure)) is not None:
+            return paths, leaves, structure
+    except Exception:  # of auxiliary data without a hash
+        pass
+    pairs: list = []
+    _add_paths(tree, (), pairs)
+    paths = [path for path, _ in pairs]
+    if _says_all(structure):
+        remember(_paths, structure, paths)
+    return paths, [leaf for _, leaf in pairs], structure
 
 
 # ----------------------------------------------------------------------------------------------
@@ -274,10 +325,13 @@ def fast_map(function: Callable) -> Callable:
 
 def fast_flatten_with_path(function: Callable) -> Callable:
     def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
-        if is_leaf is None and (found := _flattened(tree, None)) is not None:
-            pairs: list = []
-            _add_paths(tree, (), pairs)
-            return pairs, _described(tree, *found)
+        if is_leaf is None and (found := _with_paths(tree)) is not None:
+            paths, leaves, structure = found
+            if len(leaves) > 1:
+                treedef: Any = new(PyTreeDef)
+                treedef._in_xla = structure
+                return [*zip(paths, leaves)], treedef
+            return [*zip(paths, leaves)], _described(tree, leaves, structure)
         return function(tree, is_leaf, is_leaf_takes_path)
 
     return tree_flatten_with_path
@@ -287,6 +341,8 @@ def fast_leaves_with_path(function: Callable) -> Callable:
     def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
         if is_leaf is not None:
             return function(tree, is_leaf, is_leaf_takes_path)
+        if (found := _with_paths(tree)) is not None:
+            return [*zip(*found[:2])]
         pairs: list = []
         _add_paths(tree, (), pairs)
         return pairs
@@ -294,7 +350,20 @@ def fast_leaves_with_path(function: Callable) -> Callable:
     return tree_leaves_with_path
 
 
+def fast_map_with_path(function: Callable) -> Callable:
+    def tree_map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
+        if is_leaf is None and (found := _with_paths(tree)) is not None:
+            paths, leaves, structure = found
+            others = _matched(structure, rest)
+            if others is not None:
+                return structure.unflatten([*map(f, paths, leaves, *others)])
+        return function(f, tree, *rest, is_leaf=is_leaf, is_leaf_takes_path=is_leaf_takes_path)
+
+    return tree_map_with_path
+
+
 FAST = {"tree_flatten": fast_flatten, "tree_leaves": fast_leaves, "tree_structure": fast_structure,
         "tree_map": fast_map, "tree_flatten_with_path": fast_flatten_with_path,
-        "tree_leaves_with_path": fast_leaves_with_path}
+        "tree_leaves_with_path": fast_leaves_with_path,
+        "tree_map_with_path": fast_map_with_path}
 register(FastFunctions(FAST))

@@ -47,7 +47,7 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, user_stacklevel
-from ..fast_paths import with_fast_evaluation
+from ..fast_paths import repeatable, with_fast_evaluation
 from ..first_use import AttributeOnFirstUse
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
@@ -72,9 +72,13 @@ def _comparison(name, primitive, doc):
     """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
     on_reals = binary_function(name, primitive, doc)
 
+    @repeatable()
+    def on_complex(x, y):
+        return _compare_complex(name, primitive, x, y)
+
     def function(x, y, /):
         if _is_complex(x) or _is_complex(y):
-            return _compare_complex(name, primitive, x, y)
+            return on_complex(x, y)
         return on_reals(x, y)
 
     function.__name__ = function.__qualname__ = name
@@ -83,6 +87,8 @@ def _comparison(name, primitive, doc):
 
 
 def _is_complex(x):
+    if isinstance(x, ArrayMethods):
+        return x.aval.dtype.kind == "c"
     dtype = getattr(x, "dtype", None)
     return type(x) is complex if dtype is None else dtype.kind == "c"
 
@@ -144,6 +150,11 @@ def power(x, y):
         if typeof(x).dtype == bool:
             x = prim.convert(x, default_int_dtype())
         return prim.integer_pow(x, exponent)
+    return _power(x, y)
+
+
+@repeatable()
+def _power(x, y):
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
         return pow(*promote_shapes("power", x, y))
@@ -177,16 +188,18 @@ def _integer_power(x, y):
     return result
 
 
+_BFLOAT16 = np.dtype(dtypes.bfloat16)
 # The dimension numbers of products of vectors and matrices, by the numbers of dimensions.
 _PLAIN_NUMBERS = {(n, m): (((n - 1,), (max(m - 2, 0),)), ((), ())) for n in (1, 2) for m in (1, 2)}
 
 
 def is_plain_product(a, b) -> bool:
-    """Whether a product is one of vectors and matrices of one strong type: the usual case."""
+    """Whether a product is one of vectors and matrices of one strong type, for which NumPy has a
+    function: the usual case."""
     if not (isinstance(a, ArrayMethods) and isinstance(b, ArrayMethods)):
         return False
     x, y = a.aval, b.aval
-    return (x.dtype is y.dtype and 0 < x.ndim < 3
+    return (x.dtype is y.dtype and x.dtype is not _BFLOAT16 and 0 < x.ndim < 3
             and 0 < y.ndim < 3 and not x.weak_type and not y.weak_type
             and settings.default_matmul_precision.value is None)
 
@@ -212,9 +225,13 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       ValueError: a scalar, or leading dimensions that do not broadcast.
       TypeError: inner dimensions that do not fit.
     """
-    if (precision is preferred_element_type is out_sharding is None
-            and is_plain_product(a, b)):
-        return plain_product(a, b)
+    if precision is preferred_element_type is out_sharding is None:
+        return plain_product(a, b) if is_plain_product(a, b) else _matmul(a, b)
+    return _matmul(a, b, precision, preferred_element_type, out_sharding)
+
+
+@repeatable("precision", "preferred_element_type", "out_sharding")
+def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None):
     check_arraylike("matmul", a, b)
     a, b = with_own_arrays([a, b])
     for position, x in enumerate((a, b)):

@@ -37,15 +37,14 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
         whole, static_argnames=static_argnames, static_argnums=static_argnums))
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def eager_call(*args, **kwargs):
         return (jitted() if state.trace.staging else function)(*args, **kwargs)
 
     @functools.wraps(function)
     def compiled_call(*args, **kwargs):
         return jitted()(*args, **kwargs)
 
-    call = call if eager else compiled_call
-
+    call: Any = eager_call if eager else _faster(compiled_call, jitted)
     for faster in hooks.staged_function if eager else ():
         call = faster(call, {*static_argnames, *(static_argnums or ())})
     call.__wrapped__ = function
@@ -67,6 +66,12 @@ def compiled(function: Callable) -> Callable:
     def call(*args):
         return (jitted() if state.trace is eval_trace else function)(*args)
 
+    return _faster(call, jitted)
+
+
+def _faster(call: Callable, jitted: Callable) -> Callable:
+    for faster in hooks.compiled_call:
+        call = faster(call, jitted)
     return call
 
 

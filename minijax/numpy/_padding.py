@@ -35,7 +35,7 @@ _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
 _STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean, "median": median}
 
 
-@repeatable("pad_width", "mode")
+@repeatable("pad_width", "mode", "constant_values", "end_values", "stat_length", "reflect_type")
 def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """`array` with elements added at the ends of its dimensions.
 

@@ -52,9 +52,13 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     >>> dot(jnp.ones((2, 3)), jnp.ones((4, 3, 5))).shape
     (2, 4, 5)
     """
-    if (precision is preferred_element_type is out_sharding is None
-            and is_plain_product(a, b)):
-        return plain_product(a, b)
+    if precision is preferred_element_type is out_sharding is None:
+        return plain_product(a, b) if is_plain_product(a, b) else _dot(a, b)
+    return _dot(a, b, precision, preferred_element_type, out_sharding)
+
+
+@repeatable("precision", "preferred_element_type", "out_sharding")
+def _dot(a, b, precision=None, preferred_element_type=None, out_sharding=None):
     a, b = ensure_arrays("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
         dims = ((), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable
@@ -182,24 +181,6 @@ def _axes_of(aval, axis) -> tuple[int, ...] | None:
     return (axis % aval.ndim,) if type(axis) is int and -aval.ndim <= axis < aval.ndim else None
 
 
-@functools.lru_cache(1024)
-def _widths(aval, x64: bool) -> tuple[np.dtype, np.dtype] | None:
-    """The dtypes that an array is summed in and that the sum has, if nothing else is to be done."""
-    dtype = aval.dtype
-    if aval.weak_type or 0 in aval.shape or not (dtype.kind in "iubc" or dtype in _F16):
-        return None
-    final = dtypes.canonicalize_dtype(wide_integer(dtype))
-    return (np.dtype("float32") if dtype in _F16 else final), final
-
-
-def _plain(kind: Reduction, a, axes, keepdims=False, initial=None):
-    """`_reduce` for such arrays."""
-    result = state.trace.process_primitive(kind.primitive, (a,), {"axes": axes})
-    if initial is not None:
-        result = kind.combine(_initial_value(initial, a.dtype), result)
-    return expand_dims(result, axes) if keepdims else result
-
-
 def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
         promote_integers: bool = True):
     """The sum of the elements.
@@ -222,15 +203,18 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     >>> sum(jnp.arange(4)), sum(jnp.ones((2, 3)), axis=1).tolist()
     (Array(6, dtype=int32), [3.0, 3.0])
     """
-    if dtype is out is where is None:
+    if dtype is out is initial is where is None and not keepdims:
+        if type(a) is Array and state.trace is eval_trace and promote_integers is True:
+            return _sum(a) if axis is None else _sum(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _plain(SUM, a, axes, keepdims, initial)
-        if type(a) is Array and state.trace is eval_trace and promote_integers is True:
-            widths, axes = _widths(a.aval, enable_x64.value), _axes_of(a.aval, axis)
-            if widths is not None and axes is not None:
-                working, final = widths
-                return convert(_plain(SUM, convert(a, working), axes, keepdims, initial), final)
+            return state.trace.process_primitive(reduce_sum_p, (a,), {"axes": axes})
+    return _sum(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+@repeatable("axis", "dtype", "out", "keepdims", "promote_integers")
+def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+         promote_integers=True):
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 
@@ -249,19 +233,33 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     Raises:
       ValueError: nothing to reduce and no `initial`, or a `where` without an `initial`.
     """
-    if out is where is None:
+    if out is initial is where is None and not keepdims:
+        if type(a) is Array and state.trace is eval_trace:
+            return _max(a) if axis is None else _max(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _plain(MAX, a, axes, keepdims, initial)
+            return state.trace.process_primitive(reduce_max_p, (a,), {"axes": axes})
+    return _max(a, axis, out, keepdims, initial, where)
+
+
+@repeatable("axis", "out", "keepdims")
+def _max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element; NaN if there is one. Arguments and errors as for `max`."""
-    if out is where is None:
+    if out is initial is where is None and not keepdims:
+        if type(a) is Array and state.trace is eval_trace:
+            return _min(a) if axis is None else _min(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _plain(MIN, a, axes, keepdims, initial)
+            return state.trace.process_primitive(red.reduce_min_p, (a,), {"axes": axes})
+    return _min(a, axis, out, keepdims, initial, where)
+
+
+@repeatable("axis", "out", "keepdims")
+def _min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
@@ -298,7 +296,8 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
         axes = _plain_axes(a, axis)
         if axes is not None:
             count = _as_scalar(math.prod([a.aval.shape[d] for d in axes]), a.aval.dtype)
-            return div_p.bind(_plain(SUM, a, axes, keepdims), count)
+            total = reduce_sum_p.bind(a, axes=axes)
+            return div_p.bind(expand_dims(total, axes) if keepdims else total, count)
     axis = optional_axes(axis)
     a, where = ensure_array("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
@@ -484,6 +483,7 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
 def _arg_extreme(name, primitive, doc):
     """`argmax` and `argmin`."""
 
+    @repeatable("axis", "out", "keepdims")
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         a = ensure_array(name, a)
         check_no_out(name, out)

@@ -433,6 +433,17 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     else:
         raise ValueError(f"with {n_conditions} condition(s), either {n_conditions} or "
                          f"{n_conditions + 1} functions are expected; got {n_pieces}")
+    if not any(map(callable, funclist)):
+        return _pieces_of_numbers(x, conditions, *funclist)
+    return _pieces(x, conditions, funclist, args, kw)
+
+
+@repeatable()
+def _pieces_of_numbers(x, conditions, *numbers):
+    return _pieces(x, conditions, numbers, (), {})
+
+
+def _pieces(x, conditions, funclist, args, kw):
     none = full_like(lax_expand_dims(conditions[0], (0,)), False)
     first = cumsum(concatenate([none, conditions], 0), axis=0)
     which = argmax_p.bind(first, axes=(0,), index_dtype=default_int_dtype())

@@ -79,13 +79,19 @@ def _describe(function: Callable, name: str, doc: str, arguments: str, returns: 
 def _inexact(name, primitive, doc):
     """A row: the operands are promoted to an inexact type; arrays of one go straight on."""
 
-    def function(x, /):
+    @repeatable()
+    def promoting(x):
         kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
         if kind in "iub":
             x = convert(x, dtypes.to_inexact_dtype(x.aval.dtype), x.aval.weak_type)
-        elif kind not in "fc":
+        else:
             (x,) = promote_args_inexact(name, x)
         return state.trace.process_primitive(primitive, (x,), {})
+
+    def function(x, /):
+        if isinstance(x, ArrayMethods) and x.aval.dtype.kind in "fc":
+            return state.trace.process_primitive(primitive, (x,), {})
+        return promoting(x)
 
     function = with_fast_evaluation(primitive, function)
     _describe(function, name, doc, "x: an array; integers are converted to floating point.",
@@ -145,6 +151,7 @@ def atan2(x1, x2, /):
 def _scaled(name, factor, doc):
     """A row: multiplication by a constant in floating point arithmetic."""
 
+    @repeatable()
     def function(x, /):
         (x,) = promote_args_inexact(name, x)
         return lax.mul(x, constant_like(x, factor))
@@ -197,6 +204,7 @@ def sign(x, /):
     return rounding.sign(*promote_args("sign", x))
 
 
+@repeatable()
 def fabs(x, /):
     """Elementwise absolute value, in floating point.
 
@@ -398,6 +406,7 @@ def modf(x, /, out=None):
 # Tests of single elements
 
 
+@repeatable()
 def isfinite(x, /):
     """Elementwise: neither infinite nor NaN."""
     x = ensure_array("isfinite", x)
@@ -432,6 +441,7 @@ def _is_infinite(x):
 
 
 def _is_one_infinity(name, infinity, doc):
+    @repeatable()
     def function(x, /, out=None):
         x = ensure_array(name, x)
         if out is not None:
@@ -505,6 +515,7 @@ bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 # Powers and quotients
 
 
+@repeatable()
 def square(x, /):
     """Elementwise x * x."""
     x = ensure_array("square", x)

@@ -149,6 +149,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     (True, False)
     """
     values = elements("all_leaves: iterable", iterable)
+    if is_leaf is None:
+        return all(node_type_of(x) is None for x in values)
     return all(tree_structure(x, is_leaf) is LEAF for x in values)
 
 

@@ -97,6 +97,7 @@ def tree_leaves_with_path(
 generate_key_paths = tree_leaves_with_path
 
 
+@with_fast_path
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
                        is_leaf: Callable[..., bool] | None = None,
                        is_leaf_takes_path: bool = False) -> Any:

@@ -1,9 +1,13 @@
-"""`python -m tests.benchmarks.eager [name …]`: every public function with small arguments, eagerly.
+"""`python -m tests.benchmarks.eager [--of KIND] [name …]`: public functions with small arguments.
 
-Each function of `numpy`, `numpy.linalg`, `numpy.fft`, `lax`, `nn` and `random` is called with the
-first list of arguments that both libraries take. The table has the slowest first, in CPU time
-relative to JAX's, and is saved in build/bench/eager.md. A call counts after its programs have been
-compiled and kept.
+Each function of `numpy`, `numpy.linalg`, `numpy.fft`, `lax`, `nn`, `random` and `scipy` is called
+eagerly, with the first list of arguments that both libraries take; then methods, operators, indices
+and functions of trees. The table has the slowest first, in CPU time relative to JAX's, and is saved
+in build/bench/eager.md. A call counts after its programs have been compiled and kept.
+
+`--of bfloat16` (or another dtype) makes all floats such, `--of numpy` all arrays NumPy's, and
+`--of number` all arrays Python numbers. On a busy machine each call takes turns with JAX's: `--turns
+20`.
 """
 
 from __future__ import annotations
@@ -21,10 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.eager_rows import more_rows
 from tests.benchmarks.measure import ROOT
 from tests.numpy.calls import ARRAYS, rows
 
-MODULES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random")
+MODULES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "scipy.special",
+           "scipy.linalg", *(f"scipy.stats.{name}" for name in ("norm", "beta", "gamma", "t")))
+NUMBERS = {"f": 0.5, "i": 3, "u": 3, "b": True, "c": 1 + 2j}
 LIMIT = 1.2  # slower than this is a fault
 # What is tried, as source text: `x` floats, `i` integers, `b` booleans, `m`, `sq` matrices.
 GUESSES = (
@@ -44,15 +51,21 @@ OF_KEYS = (
 )  # fmt: skip
 
 
-def arguments(jx: Any) -> dict[str, Any]:
-    """The names in a row."""
-    arrays = {name: jx.numpy.asarray(a) for name, a in ARRAYS.items()}
+def arguments(jx: Any, kind: str = "float32") -> dict[str, Any]:
+    """The names in a row: arrays of this kind of floats, or else `numpy` or `number`."""
+    def operand(a: np.ndarray) -> Any:
+        if kind in ("numpy", "number"):
+            return np.asarray(a) if kind == "numpy" else NUMBERS[a.dtype.kind]
+        array = jx.numpy.asarray(a)
+        return array.astype(kind) if a.dtype == np.float32 else array
+
+    arrays = {name: operand(a) for name, a in ARRAYS.items()}
     return {"jax": jx, "jnp": jx.numpy, "np": np, "key": jx.random.key(0), **arrays}
 
 
-def calls(libraries: tuple[Any, Any], wanted: list[str]) -> Iterator[str]:
+def calls(libraries: tuple[Any, Any], scopes: list[dict], wanted: list[str]) -> Iterator[str]:
     """For each function a call, as source text, that both libraries compute."""
-    scopes = [*map(arguments, reversed(libraries))]  # ours is faster to refuse
+    scopes = scopes[::-1]  # ours is faster to refuse
     known = [row.replace("jnp.", "jax.numpy.", 1) for row in rows() if row.startswith("jnp.")]
     for module in MODULES:
         room = importlib.import_module(f"{libraries[0].__name__}.{module}")
@@ -66,6 +79,12 @@ def calls(libraries: tuple[Any, Any], wanted: list[str]) -> Iterator[str]:
             table = [row for row in known if row.startswith(f"{path}(")]
             guesses = [f"{path}({args})" for args in (OF_KEYS if module == "random" else GUESSES)]
             yield from first_that_works([*table, *guesses], scopes)
+    for row in more_rows():
+        if not wanted or any(part in row for part in wanted):
+            with contextlib.suppress(Exception):
+                for scope in scopes:
+                    eval(row, scope)
+                yield row
 
 
 def first_that_works(candidates: list[str], scopes: list[dict]) -> Iterator[str]:
@@ -82,31 +101,37 @@ def is_array(jx: Any, out: Any) -> bool:
     return bool(leaves) and all(isinstance(leaf, jx.Array) for leaf in leaves)
 
 
-def time_of(call: Callable[[], Any], jx: Any, budget: float = 0.004) -> float:
-    """CPU seconds of a call: the least of four rounds."""
-    def round_of(n: int) -> float:
+def times_of(calls: list[Callable[[], Any]], libraries: tuple[Any, Any], turns: int,
+             budget: float = 0.004) -> list[float]:
+    """CPU seconds of a call in each library: the least of so many rounds, by turns."""
+    def round_of(call: Callable, jx: Any, n: int) -> float:
         start = time.process_time()
         for _ in range(n):
             out = call()
         jx.block_until_ready(out)
         return (time.process_time() - start) / n
 
-    n = max(1, int(budget / max(round_of(8), 1e-7)))
-    return min(round_of(n) for _ in range(4))
+    pairs = [*zip(calls, libraries, strict=True)]
+    sizes = [max(1, int(budget / max(round_of(*pair, 8), 1e-7))) for pair in pairs]
+    rounds = [[round_of(*pair, n) for pair, n in zip(pairs, sizes, strict=True)]
+              for _ in range(turns)]
+    return [*map(min, zip(*rounds, strict=True))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.eager", description=__doc__)
     parser.add_argument("names", nargs="*", help="only functions whose path contains one of these")
+    parser.add_argument("--of", default="float32", help="a dtype of floats, numpy or number")
+    parser.add_argument("--turns", type=int, default=4, help="how often each call is measured")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     libraries = tuple(importlib.import_module(name) for name in ("jax", "minijax"))
-    scopes = [*map(arguments, libraries)]
+    scopes = [arguments(jx, options.of) for jx in libraries]
     table = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # `save` writes files
-        for row in calls(libraries, options.names):  # type: ignore[arg-type]
-            theirs, ours = (time_of(eval(f"lambda: {row}", scope), jx)
-                            for jx, scope in zip(libraries, scopes, strict=True))
+        for row in calls(libraries, scopes, options.names):  # type: ignore[arg-type]
+            both = [eval(f"lambda: {row}", scope) for scope in scopes]
+            theirs, ours = times_of(both, libraries, options.turns)  # type: ignore[arg-type]
             table.append((ours / theirs, f"| `{row}` | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | "
                                          f"{ours / theirs:.2f} |"))
             print(table[-1][1], file=sys.stderr, flush=True)
