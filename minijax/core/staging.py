@@ -25,7 +25,7 @@ from .. import settings
 from ..checks import staging as checks
 from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
-from .array import owned
+from .array import Array, owned
 from .batching import batch_subtrace, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
@@ -123,11 +123,11 @@ class DynamicJaxprTrace(Trace):
         return DynamicJaxprTracer(self, self.builder.new_invar(aval))
 
     def literal(self, value, aval):
-        if not aval.weak_type:
+        if not aval.weak_type and typeof(value) is aval:
             return DynamicJaxprTracer(self, self.builder.constant(value))
-        # A Python number stays weakly typed when the jaxpr is evaluated.
+        # A Python number stays weakly typed when the jaxpr is evaluated, and an array has its type.
         number = value if type(value) in dtypes.python_scalar_types else value.item()
-        value = number if typeof(number) is aval else aval.dtype.type(value)
+        value = number if typeof(number) is aval else Array(np.asarray(value, aval.dtype), aval)
         return DynamicJaxprTracer(self, Literal(value, aval))
 
     def atom(self, x) -> Atom:

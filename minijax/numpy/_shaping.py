@@ -622,7 +622,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
     if any_symbolic(n, m):
         return _places_in(tri(n, m, k, bool), static_index(k), n, n if m is None else m)
-    return tuple(map(array, np.tril_indices(static_index(n), static_index(k), m)))
+    rows, columns = canonical_shape((n, n if m is None else m))
+    return tuple(map(array, np.tril_indices(rows, static_index(k), columns)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
@@ -630,7 +631,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     if any_symbolic(n, m):
         mask = bitwise_not(tri(n, m, k - 1, bool))
         return _places_in(mask, -static_index(k), n if m is None else m, n)
-    return tuple(map(array, np.triu_indices(static_index(n), static_index(k), m)))
+    rows, columns = canonical_shape((n, n if m is None else m))
+    return tuple(map(array, np.triu_indices(rows, static_index(k), columns)))
 
 
 def _places_in(triangle, k, rows, columns):
@@ -647,6 +649,7 @@ def _places_in(triangle, k, rows, columns):
 
 def _indices_from(name, function):
     def from_array(arr, k: int = 0) -> tuple:
+        check_arraylike(name, arr)
         rows_columns = shape(arr)
         if len(rows_columns) != 2:
             raise ValueError("Only 2-D inputs are accepted")

@@ -319,7 +319,7 @@ def ball(key, d: int, p: float = 2, shape: Sequence[int] = (), dtype=None):
       dtype: a float dtype.
     """
     key, dtype = typed_key("ball", key), float_dtype("ball", dtype)
-    return _ball(key, p, d, canonical_shape(shape), dtype)
+    return _ball(key, p, *canonical_shape((d,)), canonical_shape(shape), dtype)
 
 
 @functools.partial(jit, static_argnums=(2, 3, 4))

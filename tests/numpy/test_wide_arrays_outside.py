@@ -30,3 +30,38 @@ def test_wide_array_outside_of_x64(call):
         return run
 
     both(program)
+
+
+STAGED = """
+jnp.where(a, 1, 0) | jnp.count_nonzero(a) | jnp.round(a, 1) | jnp.take(a, jnp.array([1, 0])) | i[i]
+jnp.sinc(a) | jnp.heaviside(a, a) | jnp.zeros_like(a) | jnp.ones_like(i) | a + jnp.full_like(a, 3)
+jnp.logical_not(a) | jnp.nonzero(a, size=2)[0] | jnp.searchsorted(a, a) | jnp.digitize(a, a)
+jax.lax.cond(a[0] > 0, lambda v: jnp.round(v, 1), jnp.zeros_like, a)
+jax.lax.scan(lambda c, v: (c, jnp.where(v, v, jnp.ones_like(v))), 0, a)[1]
+"""
+WAYS = {
+    "jit": lambda jx, f: jx.jit(f),
+    "vmap": lambda jx, f: jx.vmap(jx.jit(f), (0, None)),
+    "jvp": lambda jx, f: lambda a, i: jx.jvp(lambda a: jx.jit(f)(a, i), (a,), (a,)),
+    "vjp": lambda jx, f: lambda a, i: jx.vjp(lambda a: jx.jit(f)(a, i), a)[0],
+    "jaxpr": lambda jx, f: lambda a, i: jx.core.eval_jaxpr(
+        jx.make_jaxpr(f)(a, i).jaxpr, [], a, i),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("call", [c for line in STAGED.strip().split("\n") for c in line.split(" | ")])
+def test_constants_of_a_program_beside_a_wide_array(call, way):
+    """A constant has the dtype of the array also where the program is traced a second time."""
+    def program(library):
+        def run():
+            jnp = library.numpy
+            with library.enable_x64(True):
+                a, i = jnp.arange(3.0), jnp.arange(3)
+                a = a[None] if way == "vmap" else a
+            f = eval(f"lambda a, i: {call}", {"jnp": jnp, "jax": library})
+            return WAYS[way](library, f)(a, i)
+
+        return run
+
+    both(program)

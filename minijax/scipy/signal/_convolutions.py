@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from ...core.api import vmap
 from ...lax.convolution import conv_general_dilated
 from ...lax.slicing import dynamic_slice
@@ -72,15 +74,16 @@ def convolve2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: 
     >>> jax.scipy.signal.convolve2d(jnp.eye(2), jnp.ones((2, 2)), "valid").tolist()
     [[2.0]]
     """
-    _check_two_dimensions("convolve2d", in1, in2, boundary, fillvalue)
+    in1, in2 = _matrices("convolve2d", in1, in2, boundary, fillvalue)
     return _convolve(in1, in2, mode, precision)
 
 
-def _check_two_dimensions(name, in1, in2, boundary, fillvalue):
+def _matrices(name, in1, in2, boundary, fillvalue):
     if boundary != "fill" or fillvalue != 0:
         raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
-    if in1.ndim != 2 or in2.ndim != 2:
+    if np.ndim(in1) != 2 or np.ndim(in2) != 2:
         raise ValueError(f"{name}() only supports 2-dimensional inputs.")
+    return ensure_array(name, in1), ensure_array(name, in2)
 
 
 def _convolve(in1, in2, mode, precision):
@@ -128,7 +131,7 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
     >>> jax.scipy.signal.correlate2d(jnp.eye(2), jnp.eye(2), "valid").tolist()
     [[2.0]]
     """
-    _check_two_dimensions("correlate2d", in1, in2, boundary, fillvalue)
+    in1, in2 = _matrices("correlate2d", in1, in2, boundary, fillvalue)
     # As in SciPy, the larger one is the one that stands still.
     swap = _covers(in2, in1) and mode != "same" and not (
         mode == "valid" and in1.shape == in2.shape)
