@@ -333,9 +333,6 @@ def _padded_size(n: int, low: int, high: int, interior: int) -> int:
 
 def _check_pad(x, value, padding_config):
     """Raise `TypeError` or `ValueError` unless the operand can have such a padding."""
-    if x.dtype != value.dtype:
-        raise TypeError("pad operand and padding_value must be same dtype: got "
-                        f"{x.dtype.name} and {value.dtype.name}.")
     if value.ndim:
         raise ValueError(f"padding_value must be a scalar; got shape {value.shape}")
     if len(padding_config) != x.ndim:
@@ -344,6 +341,9 @@ def _check_pad(x, value, padding_config):
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError("interior padding in padding_config must be nonnegative, got "
                          f"padding_config {padding_config}")
+    if x.dtype != value.dtype:
+        raise TypeError("pad operand and padding_value must be same dtype: got "
+                        f"{x.dtype.name} and {value.dtype.name}.")
 
 
 def _pad(x, value, *, padding_config):
