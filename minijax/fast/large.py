@@ -99,7 +99,7 @@ def is_large(x: Any, least: int = MANY) -> bool:
 
 
 def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
-    """Whether a function of these operands is a program of XLA's: it adds many inexact numbers, or
+    """Whether a function of these operands is a program of XLA's: it adds many floats, or
     there is much work in several operations. NumPy must not do any of them much faster."""
     if not any(is_large(x, SOME) for x in operands):
         return False
@@ -108,7 +108,7 @@ def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
     most = max([n for _, n in work], default=0)
     names = [name for name, n in work if n and 4 * n >= most]
     much = sum(n for _, n in work) >= _WORK and len(names) > 1
-    return (much or any(map(_adds_inexact, eqns))) and FAST.isdisjoint(names)
+    return (much or any(map(_adds_floats, eqns))) and FAST.isdisjoint(names)
 
 
 def is_slow(x: Any) -> bool:
@@ -166,11 +166,11 @@ def _work(eqn: JaxprEqn) -> int:
     return max([v.aval.size for v in (*ins, *outs)])
 
 
-def _adds_inexact(eqn: JaxprEqn) -> bool:
+def _adds_floats(eqn: JaxprEqn) -> bool:
     if eqn.primitive.name != "reduce_sum":
         return False
     aval = eqn.invars[0].aval
-    return aval.size >= MANY and aval.dtype.kind in "fc"
+    return aval.size >= MANY and aval.dtype.kind == "f"
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
@@ -193,9 +193,13 @@ def _has_nan(x: Array) -> bool:
 
 
 def _sums_slowly(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether floats or complex numbers are added, or not too long rows of integers."""
-    aval = x.aval
-    return aval.dtype.kind in "fc" or 0 < len(axes) < aval.ndim and aval.shape[-1] < _WIDE
+    """Whether floats are added, or not too long rows of integers, or short ones of complex numbers,
+    but for few rows whose sums `summation.py` makes more exact."""
+    aval, kind = x.aval, x.aval.dtype.kind
+    if kind == "f" or not 0 < len(axes) < aval.ndim:
+        return kind == "f"
+    few = kind == "c" and aval.ndim - 1 not in axes and aval.size < 4 * MANY
+    return aval.shape[-1] < (_SHORT if kind == "c" else _WIDE) and not few
 
 
 def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:

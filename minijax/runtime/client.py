@@ -493,8 +493,8 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     return Executable(tuned(Source(text, used, device, handlers, load_with)), handlers)
 
 
-# XLA's older way to compile fused operations takes two thirds of the time. The programs have the same
-# bits, but for the last one here and there, and programs of longer arrays are slower.
+# XLA's older way to compile fused operations takes two thirds of the time. The programs have the
+# same bits, but for the last one here and there, and programs of longer arrays are slower.
 _SOONER: dict[str, object] = {"xla_cpu_use_fusion_emitters": False}
 _TINY = 32  # elements
 _DIMENSIONS = re.compile(r"tensor<((?:\d+x)+)")
