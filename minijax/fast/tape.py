@@ -168,7 +168,7 @@ class Tape:
         return var
 
     def with_outputs(self, used: Sequence[bool]) -> tuple[Tape, list[bool]]:
-        """The tape without what only the other results need, and which operands that one has."""
+        """The tape without what only unused results need, and for each operand whether it is left."""
         live = {place for place, is_used in zip(self.outputs, used) if is_used}
         steps = []
         for step in reversed(self.steps):
