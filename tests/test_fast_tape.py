@@ -146,6 +146,19 @@ def test_cotangents_are_added_in_the_order_of_the_core():
     repeated(jax.vmap(jax.grad(f)), jnp.asarray(np.stack([X, X + 1])))
 
 
+def test_cotangents_are_added_to_references():
+    def f(x, y):
+        return jnp.sum(jnp.sin(x) * y + x)
+
+    def program():
+        ref = jax.new_ref(jnp.ones(5))
+        _, pull = jax.vjp(f, jnp.asarray(X), jnp.asarray(X + 1))
+        return pull.with_refs(ref, jax.new_ref(jnp.zeros(5)))(jnp.float32(2)), ref[...]
+
+    repeated(lambda: program()[1])
+    assert np.allclose(program()[1], 1 + 2 * (np.cos(X) * (X + 1) + 1))
+
+
 def test_infinities_give_no_warning(recwarn):
     repeated(jax.grad(lambda x: jnp.sum(jnp.log(x) / x)), jnp.zeros(3))
     assert not recwarn.list

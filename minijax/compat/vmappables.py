@@ -87,8 +87,7 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         infos = [(0, None) if is_vmappable(x) else trace.to_batch_info(x) for x in outs]
         arrays = [None if is_vmappable(x) else spec for x, spec in zip(outs, destinations)]
         checks.vmap_results(*zip(*infos), arrays, out_tree) if infos else None
-        results.extend(trace.in_parent(lambda: [
-            _from_elt(trace, axis_data, x, spec) for x, spec in zip(outs, destinations)]))
+        results.extend(_from_elt(trace, axis_data, x, spec) for x, spec in zip(outs, destinations))
         return []
 
     dims = [*map(_batch_dim, leaves, specs)]
@@ -122,7 +121,7 @@ def _from_elt(trace, axis_data, x, spec):
         return vmappable_of(x).from_elt(  # type: ignore[union-attr]
             part, axis_data.size, x, spec)
     value, dim = trace.to_batch_info(x)
-    return matchaxis(axis_data, dim, spec, value)
+    return trace.in_parent(matchaxis, axis_data, dim, spec, value)
 
 
 def _make_iota(size):

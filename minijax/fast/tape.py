@@ -24,7 +24,12 @@ from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_ef
 from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_rules, partial_eval_jaxpr
 from ..core.primitives import add_any_p
 from ..core.staging import JaxprBuilder
-from ..core.transposition import UndefinedPrimal, primitive_transposes, transpose_jaxpr
+from ..core.transposition import (
+    UndefinedPrimal,
+    is_undefined_primal,
+    primitive_transposes,
+    transpose_jaxpr,
+)
 from ..errors import SourceInfo, source
 from .evaluation import SCALAR_AVALS, quietly
 from .rules import Program
@@ -269,10 +274,10 @@ tape_p = TapeOfOperations("tape", memoize_avals=False)
 def _transpose(cts, *operands, tape):
     """Run the tape backwards. The sums begin with what the operands have got so far."""
     sums: list[Any] = [None] * tape.n_places
-    linear = [(operands[i], place) for i, place in tape.inputs
-              if type(operands[i]) is UndefinedPrimal]
+    linear = [(operands[i], place) for i, place in tape.inputs if is_undefined_primal(operands[i])]
     for x, place in linear:
-        sums[place] = x.ct
+        if type(x) is UndefinedPrimal:
+            sums[place] = x.ct
     for place, ct in zip(tape.outputs, cts):
         if type(ct) is not Zero:
             sums[place] = ct
@@ -280,7 +285,10 @@ def _transpose(cts, *operands, tape):
              and {*map(type, operands)} <= _ON_NUMPY and {*map(type, sums)} <= {Array, NoneType})
     (_backwards_on_numpy if plain else _backwards)(tape.steps, operands, sums)
     for x, place in linear:
-        x.ct = sums[place]
+        if type(x) is UndefinedPrimal:
+            x.ct = sums[place]
+        else:  # its sum is in a reference
+            x.accum(sums[place])
     return [None] * len(operands)
 
 
