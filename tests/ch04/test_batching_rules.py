@@ -35,7 +35,7 @@ def arguments(program, axes):
 
 def examples(args, axes, i):
     """The arguments of the `i`th example."""
-    return [x if axis is None else np.take(x, i, axis) for x, axis in zip(args, axes)]
+    return [x if axis is None else np.asarray(np.take(x, i, axis)) for x, axis in zip(args, axes)]
 
 
 def leaves(out):

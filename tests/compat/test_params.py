@@ -204,7 +204,7 @@ def test_a_call_takes_its_parameters_back(transformation):
 def tracing_library(jx):
     """Evaluation by a trace of a library: it doubles the results of `sin`, and writes down what
     it was given."""
-    traces = import_module("minijax._src._traces" if jx is minijax else "jax.core")
+    traces = import_module(f"{jx.__name__}.core")
     extended = import_module(f"{jx.__name__}.extend.core")
     seen = []
 
