@@ -7,7 +7,7 @@ tables, as libraries see them, have rules that take the parameters that JAX list
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import optional
 from ..core import batching, forward, transposition
@@ -29,6 +29,16 @@ for primitive in (dot_general_p, reduce_sum_p):
 may_be_asked(mul_p, "out_dtype")
 
 
+class RuleInJaxsForm(NamedTuple):
+    """A rule of ours that takes the parameters that JAX lists."""
+
+    primitive: Primitive
+    own: Callable
+
+    def __call__(self, *args, **params):
+        return self.own(*args, **optional.own(self.primitive, params))
+
+
 class RulesInJaxsForm(MutableMapping):
     """A view of a rule table, in which rules take the parameters that JAX lists."""
 
@@ -39,10 +49,12 @@ class RulesInJaxsForm(MutableMapping):
         rule = self._rules[primitive]
         if primitive not in optional.rules or not callable(rule):
             return rule
-        return lambda *args, **params: rule(*args, **optional.own(primitive, params))
+        return RuleInJaxsForm(primitive, rule)
 
     def __setitem__(self, primitive: Primitive, rule: Callable) -> None:
-        if primitive not in optional.rules:
+        if type(rule) is RuleInJaxsForm and rule.primitive is primitive:
+            self._rules[primitive] = rule.own  # the rule that was there is put back
+        elif primitive not in optional.rules:
             self._rules[primitive] = rule
         else:
             self._rules[primitive] = lambda *args, **params: rule(

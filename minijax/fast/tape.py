@@ -173,7 +173,7 @@ class Tape:
         return var
 
     def with_outputs(self, used: Sequence[bool]) -> tuple[Tape, list[bool]]:
-        """The tape without what only unused results need, and for each operand whether it is left."""
+        """The tape without what only unused results need, and for each operand whether it stays."""
         live = {place for place, is_used in zip(self.outputs, used) if is_used}
         steps = []
         for step in reversed(self.steps):

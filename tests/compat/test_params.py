@@ -10,6 +10,7 @@ import pytest
 
 import minijax
 from minijax import optional
+from minijax.core import forward
 from tests.oracle import ask, both, jax, subject
 from tests.oracle.primitives_table import ROWS, operands
 
@@ -297,8 +298,11 @@ def test_a_rule_of_a_library_gets_the_parameters(monkeypatch):
         seen.append(accuracy)
         return before(primals, tangents, accuracy=accuracy)
 
+    own = forward.primitive_jvps[sin_p]
     monkeypatch.setitem(ad.primitive_jvps, sin_p, rule)
     assert minijax.jvp(minijax.lax.sin, (0.0,), (2.0,))[1] == 2.0 and seen == [None]
+    ad.primitive_jvps[sin_p] = before
+    assert forward.primitive_jvps[sin_p] is own
 
 
 # ----------------------------------------------------------------------------------------------
