@@ -31,13 +31,13 @@ SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
 NARROW = frozenset(map(np.dtype, (
     ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4)))
 
-_run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
+run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
 
 
 def quietly(function: Callable, *values: Any) -> Any:
     """What a NumPy function returns for these values, without warnings."""
     try:
-        return _run(function, *values)
+        return run(function, *values)
     except RuntimeError:  # another thread is there, or this one is
         return quiet.run(function, *values)
 

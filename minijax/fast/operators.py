@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, _Quiet, numpy_rules, quiet
+from ..core.array import Array, numpy_rules, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
@@ -29,7 +29,7 @@ from ..settings import (
     numpy_rank_promotion,
     trace_context,
 )
-from .evaluation import NARROW, is_on_numpy
+from .evaluation import NARROW, is_on_numpy, run
 from .staged import with_traced_calls
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
@@ -40,8 +40,6 @@ UFUNCS: dict[str, tuple[np.ufunc, str]] = {
     "ge": (np.greater_equal, "iuf")}
 _MOST_SCALARS = 1024
 new, ndarray, missing = object.__new__, np.ndarray, object()
-
-run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
 
 _FLOATS = {float, np.float32, np.float64}
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}

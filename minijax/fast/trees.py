@@ -183,6 +183,10 @@ def _treedef(structure: Any) -> tree.PyTreeDef:
             return LEAF
         if data[0] is type(None):
             return NONE
+    return _in_xla(structure)
+
+
+def _in_xla(structure: Any) -> tree.PyTreeDef:
     treedef: Any = new(PyTreeDef)  # without a call of `__init__`
     treedef._in_xla = structure
     return treedef
@@ -194,9 +198,7 @@ def _described(tree: Any, leaves: list, structure: Any) -> Any:
         return LEAF
     if tree is None:
         return NONE
-    treedef: Any = new(PyTreeDef)  # without a call of `__init__`
-    treedef._in_xla = structure
-    return treedef
+    return _in_xla(structure)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -327,10 +329,6 @@ def fast_flatten_with_path(function: Callable) -> Callable:
     def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
         if is_leaf is None and (found := _with_paths(tree)) is not None:
             paths, leaves, structure = found
-            if len(leaves) > 1:
-                treedef: Any = new(PyTreeDef)
-                treedef._in_xla = structure
-                return [*zip(paths, leaves)], treedef
             return [*zip(paths, leaves)], _described(tree, leaves, structure)
         return function(tree, is_leaf, is_leaf_takes_path)
 

@@ -502,7 +502,7 @@ _OF_OTHER_BITS = re.compile(r"complex<|[x<]b?f16>|[x<]f[468]E|[x<]u?i[24]>|\.(ta
 
 
 def _is_tiny(text: str) -> bool:
-    """Whether no array in a module has many elements, and the user asks for no way to compile."""
+    """Whether no array in a module has many elements, and the environment has no flags of XLA's."""
     return ("XLA_FLAGS" not in os.environ and _OF_OTHER_BITS.search(text) is None
             and all(math.prod(map(int, found[1][:-1].split("x"))) <= _TINY
                     for found in _DIMENSIONS.finditer(text)))
