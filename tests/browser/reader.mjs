@@ -19,6 +19,16 @@ export async function contentsFollow(page, site, path) {
   return active.first().waitFor({ timeout: 5000 }).then(() => [], () => [`${path}: the table of contents does not follow`]);
 }
 
+// Runs in the page: waits until nothing moves or fades any more.
+export const atRest = () => Promise.all(document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished.catch(() => {})));
+
+export async function openDrawer(page, site, path) {
+  await page.goto(`${site}/${path}`);
+  await page.locator("label[for=__drawer]").first().click();
+  await page.evaluate(atRest);
+}
+
 export async function darkSwitch(page, site, path) {
   await page.goto(`${site}/${path}`);
   await page.locator("label[for=__palette_1]").click();
