@@ -98,7 +98,7 @@ class _Box(Tracer):
         return self.name
 
 
-@exercise("1.2", "A guard at the door", ["bind"], hole="core.core.Primitive.bind", hints=[
+@exercise("1.2", "A guard against leaked boxes", ["bind"], hole="core.core.Primitive.bind", hints=[
     "Collect the stack first: the current trace, its parent, the parent's parent, to None.",
     "A value that is not a Tracer is a constant, and may always pass.",
     "bind computes nothing. It calls process_primitive of the current trace, with the primitive, "
@@ -132,7 +132,7 @@ def _guarded(below):
                    f"with {box}\n  it should ask the current trace, and gives {_first_line(got)}")
         above.asked = None
         leaked = _Box(beside, "a box of a trace that is not on the stack")
-        for args in ((leaked,), (F(1), leaked)):
+        for args in ((leaked,), (F(1), leaked), (leaked, F(1))):
             refuses(UnexpectedTracerError, lax.mul_p.bind, *args)
         expect(above.asked is None, "the trace should not be asked if an argument has leaked")
         said = _call(lax.mul_p.bind, leaked)

@@ -16,7 +16,7 @@ def count_primitives(f, *args):
 
 
 def bind(self, *args, **params):
-    """1.2: `Primitive.bind` (`self` is the primitive), with a guard at the door.
+    """1.2: `Primitive.bind` (`self` is the primitive), which refuses leaked boxes.
 
     As in the library, the current trace decides what the primitive means. But first, if one of
     `args` is a `Tracer` whose trace is neither the current one nor below it, raise

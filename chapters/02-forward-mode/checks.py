@@ -151,6 +151,12 @@ def _while_a_rule_runs():
     def_numpy(probe, lambda x: x)
     compare(lambda x: _slope(lambda x: lax.add(x, probe.bind(F(1))), x), lambda x: 1.0, [(3.0,)],
             "x + probe(1), where `probe` needs no rule, because its argument does not move; at")
+    try:
+        got = jvpfun(lambda x: [probe.bind(x)], [F(3)], [F(1)])
+    except NotImplementedError as error:
+        expect("probe" in str(error), f"raise missing_rule, which names probe; you say {error}")
+    else:
+        raise Wrong(f"probe(x) moves, and has no rule: raise missing_rule; you say {got}")
     seen = []
 
     def rule(primals, tangents):

@@ -120,7 +120,7 @@ def _f(x, state):
     return {"sum": lax.add(x, state["a"]), "both": (state["a"], [state["b"]])}
 
 
-@exercise("3.5", "The door", ["flatten_fun_nokwargs"], hints=[
+@exercise("3.5", "From trees to leaves", ["flatten_fun_nokwargs"], hints=[
     "Unflatten what comes in, call, flatten what comes out.",
     "in_tree.unflatten(leaves) is the tuple of arguments.",
     "When is the structure of the result known? Not before flat_fun has run: leave it somewhere.",

@@ -27,7 +27,8 @@ def unflatten_interval(Interval, aux, children):
 def sgd(params, gradients, rate):
     """3.3: `params` minus `rate` times `gradients`, leaf by leaf; both are trees, `rate` a number.
 
-    Instead of a gradient there may be `None`, where `params` has any subtree: it stays as it is.
+    `None` may stand in the place of a gradient, or of a whole subtree of gradients: then this part
+    of `params` stays as it is.
     Of use: `tree_map(f, first, *others, is_leaf=...)` of `minijax.tree_util`. Where `first` has a
     leaf, another tree may have a subtree.
     """
@@ -47,9 +48,10 @@ def unflatten(treedef, leaves):
 def flatten_fun_nokwargs(f, in_tree):
     """3.5: `f`, a function of trees, as a function from leaves to a list of leaves.
 
-    Return that, and an object which, called after it, gives the structure of the result. `in_tree`
-    is the structure of the tuple of arguments: `in_tree.unflatten(leaves)` gives that tuple.
-    `minijax.core.tree` has `TreeCell`, such an object, whose `treedef` you set, and `tree_flatten`.
+    Return two things: this function, and an object that holds the structure of the result after
+    the function has run: a `TreeCell` of `minijax.core.tree`, whose `treedef` you set.
+    `in_tree` is the structure of the tuple of arguments: `in_tree.unflatten(leaves)` gives that
+    tuple. `tree_flatten` is also in `minijax.core.tree`.
 
     All calls must give results of the same structure: raise `TypeError` at the first that does not,
     with both structures in the message.
@@ -62,7 +64,8 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
 
     A dict of `prefix_tree` that is reached through dicts only, and meets a dict of `full_tree`, may
     have the key `...`. Its value stands for all keys that the dict does not name.
-    `is_leaf` says what counts as a leaf in `prefix_tree`. If it is no prefix, raise `ValueError`.
+    `is_leaf` says what counts as a leaf in `prefix_tree`. If that tree is not a prefix, raise
+    `ValueError`.
     `minijax.core.tree` has `tree_flatten`, `tree_leaves`, and structures with a method
     `flatten_up_to(tree)`, which gives the subtrees at their leaves, or raises `ValueError`.
     """
@@ -70,7 +73,7 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
 
 
 def gather(trees):
-    """3.7: a list of trees of tiny as one tree, with a list of what they have there at each leaf.
+    """3.7: a list of trees of tiny as one tree: each leaf is a list of the trees' leaves.
 
     So `[{"a": 1}, {"a": 2}]` becomes `{"a": [1, 2]}`. All trees have one structure. If they do not,
     `leaves_like` raises the error. From `tiny`: `tree_flatten(tree)`, which gives the leaves and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 from learning.checking import compare, exercise, expect
 
@@ -146,8 +147,8 @@ def inverses(inverse_of_two):
         found = inverse_of_two(lambda x, y: (lax.add(x, y), lax.sub(x, y)))(3.0, 1.0)
     except ValueError:
         return
-    expect(False, "x + y = 3, x - y = 1: neither equation alone gives x or y, so ValueError is "
-           f"due; you return {found}")
+    expect(False, "x + y = 3, x - y = 1: neither equation alone gives x or y, so raise "
+           f"ValueError; you return {found}")
 
 
 def _coupled(x, y):
@@ -157,6 +158,15 @@ def _coupled(x, y):
 
 class _Noise(Effect):
     pass
+
+
+def _pair(x):
+    return lax.broadcast_in_dim(x, (2,), ())
+
+
+def _split_twice(x):
+    (a, b), (c, d) = (cutting.split(x, (1, 2), 0) for _ in range(2))
+    return lax.mul(a, c), lax.mul(b, d)
 
 
 _noise_p = Primitive("noise")
@@ -173,6 +183,8 @@ SHARED = {
                            ["div", "div", "add"]),
     "x² + x³": (lambda x: lax.add(lax.integer_pow(x, 2), lax.integer_pow(x, 3)),
                 ["integer_pow", "integer_pow", "add"]),
+    "1 and 1.0, as arrays": (lambda x: (_pair(ml_dtypes.bfloat16(1)), _pair(1)),
+                             ["broadcast_in_dim", "broadcast_in_dim"]),
     "noise(x) + noise(x)": (lambda x: lax.add(_noise_p.bind(x), _noise_p.bind(x)),
                             ["noise", "noise", "add"]),
 }
@@ -202,6 +214,11 @@ def writing(add_eqn):
     closed = make_jaxpr(SHARED["sin(x) sin(x)"][0])(x)
     compare(lambda x: np.asarray(eval_jaxpr(closed.jaxpr, closed.consts, x)[0]),
             lambda x: np.sin(x) ** 2, [(x,)], "the jaxpr of sin(x) sin(x), at")
+    x = np.arange(3, dtype=F)
+    closed = make_jaxpr(_split_twice)(x)
+    compare(lambda x: [np.asarray(y) for y in eval_jaxpr(closed.jaxpr, closed.consts, x)],
+            lambda x: [x[:1] ** 2, x[1:] ** 2], [(x,)], "x split twice, and the parts squared, at")
+    expect(len(closed.eqns) == 3, f"x split twice takes one split, and your jaxpr is {closed}")
     (eqn,) = make_jaxpr(lambda x: lax.mul(x, 2.0))(1.0).eqns
     expect(isinstance(eqn.invars[1], Literal), "operands must be kept as they are")
 

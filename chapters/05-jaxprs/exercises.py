@@ -37,10 +37,10 @@ def inverse_of_two(f):
     """5.4: the inverse of `f`, a function of two floats with two results, of add, sub, mul and exp.
 
     `inverse_of_two(f)(*results)` is the tuple of the two arguments. At first only the results are
-    known. An equation whose operands are all known gives its result. One whose result is known, and
-    all operands but one, gives that operand. Repeat until you learn nothing new. For instance, let
-    the results be x and y + exp(x). Then x is known, so is exp(x), and then y. If an argument is
-    not found in this way, raise `ValueError`.
+    known. If all operands of an equation are known, it gives its result. If its result is known and
+    all operands but one, it gives that operand. Repeat until you learn nothing new. For instance,
+    let the results be x and y + exp(x). Then x is known, so is exp(x), and then y. If you do not
+    find an argument in this way, raise `ValueError`.
 
     Of use: `minijax.make_jaxpr(f)(*results).jaxpr`, as the results have the types of the arguments;
     `Literal` of `minijax.core.jaxpr`, whose value is its `val`; `eqn.primitive.bind(*operands)`;

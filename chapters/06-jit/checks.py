@@ -21,7 +21,7 @@ F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
 
 
-@exercise("6.1", "What a trace is kept by", ["signature"], hints=[
+@exercise("6.1", "The key of a trace", ["signature"], hints=[
     "What can a function look at while it is traced? The structure of its arguments, their types, "
     "and the value of what is static.",
     "tree_flatten (chapter 3) gives leaves and structure; typeof (chapter 1) the type of a leaf.",

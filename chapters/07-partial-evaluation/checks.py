@@ -150,11 +150,13 @@ def heart(process_primitive):
                 f"the derivative of {name}, at")
     _, linear, _ = linearize_flat(lambda x: [lax.sin(x)], [X])
     expect([str(e.primitive) for e in linear.eqns] == ["mul"],
-           f"of the derivative of sin one mul should wait; what waits is {linear}")
+           f"the derivative of sin should have one equation, a mul; yours is {linear}")
 
     small, large, square = np.ones(500, F), np.ones(600, F), np.ones((40, 30), F)
     for name, f, x, keeps in (
             ("sin(x)", lax.sin, small, None), ("sin(x)", lax.sin, large, None),
+            ("sin(x)", lax.sin, np.ones(1000, F), None),
+            ("sin(x)", lax.sin, np.ones(1001, F), "mul"),
             ("sin(x)", lax.sin, square, "mul"),
             ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), small, None),
             ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), large, "mul"),
@@ -187,8 +189,8 @@ def _who_is_asked(process_primitive):
         raise Wrong("with no unknown argument, your trace processes the primitive again and again: "
                     "let the parent do it, by self.in_parent") from None
     expect(below.asked == (probe, (F(1),), {"n": 2}),
-           "with no unknown argument, self.parent.process_primitive(primitive, args, params) is "
-           f"due; the parent was asked {below.asked}")
+           "with no unknown argument, call self.parent.process_primitive(primitive, args, params); "
+           f"the parent got {below.asked}")
     expect(got == "its answer", f"… and its answer should be returned; you return {got!r}")
     expect(below.current is below, "while the parent processes a primitive, it should be current: "
            "call it by self.in_parent")
@@ -209,7 +211,7 @@ def _who_is_asked(process_primitive):
     expect(current is below, "while a rule runs, the parent should be current: call it by "
            "self.in_parent")
     expect(got is answer, f"what the rule returns is the result; you return {got!r}")
-    expect(below.asked is None, "with an unknown argument, the parent should not be asked")
+    expect(below.asked is None, "with an unknown argument, do not call the parent")
 
 
 class _Below(Trace):

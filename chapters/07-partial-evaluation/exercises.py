@@ -55,7 +55,7 @@ def dce_jaxpr(jaxpr, used_outputs, keep_inputs=False):
 def process_primitive(self, primitive, args, params):
     """7.5: how `JaxprTrace` (which is `self`) processes a primitive, within a budget.
 
-    The constants of the jaxpr in the making are what a derivative keeps. If they have more than
+    The constants of the jaxpr so far are what a derivative keeps. If they have more than
     1,000 elements in all after a primitive was written down, raise `MemoryError` with a message
     that names the primitive: it is the one that keeps too much. `self.builder.build([]).consts` are
     the constants so far, and `minijax.typeof(c).size` is the number of elements of one.
@@ -77,7 +77,7 @@ def split_size(jaxpr, known):
     The first number is how many equations are known. The second is how many known variables the
     unknown equations use: these are the residuals. A variable that is used twice counts once.
     Known arguments also count. A jaxpr has `invars` and `eqns`, and an equation has `invars` and
-    `outvars`. Variables have an `aval`; an operand that has none is a number, which is known and
-    no residual.
+    `outvars`. Variables have an `aval`; an operand that has none is a number, which is known, and
+    not a residual.
     """
     raise NotImplementedError

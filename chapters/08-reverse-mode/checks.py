@@ -132,9 +132,10 @@ def heart(backward_pass):
 def _wrong_shapes():
     """Rules of two primitives that give cotangents of wrong shapes."""
     for name, rule, given in (("head", lambda ct, x: [ct], (2,)),
-                              ("twice", lambda ct, x: [lax.reduce_sum(ct, (0,))], ())):
+                              ("twice", lambda ct, x: [lax.reduce_sum(ct, (0,))], ()),
+                              ("triple", lambda ct, x: [lax.expand_dims(ct, (1,))], (3, 1))):
         wrong = Primitive(name)
-        def_numpy(wrong, {"head": lambda x: x[:2], "twice": lambda x: 2 * x}[name])
+        def_numpy(wrong, {"head": lambda x: x[:2]}.get(name, lambda x: 2 * x))
         wrong.def_abstract_eval(lambda x, n=2 if name == "head" else 3: ShapedArray((n,), x.dtype))
         deflinear_jvp(wrong)
         primitive_transposes[wrong] = rule

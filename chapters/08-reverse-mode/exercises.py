@@ -12,7 +12,7 @@ def law_holds(f, f_transposed, v, w):
 
 
 def roll_transpose(ct, x, *, shift):
-    """8.2: the transpose rule of `roll`: y[i] = x[i - shift], counted round the end.
+    """8.2: the transpose rule of `roll`: y[i] = x[i - shift], where indices wrap around.
 
     `ct` is a vector, `x` an `UndefinedPrimal`. Return a list of one cotangent. Of use, from
     `minijax.lax`: `slice(x, (start,), (stop,))` and `concatenate(arrays, 0)`;

@@ -8,6 +8,7 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import grad, jvp, lax, make_jaxpr, vjp, vmap
+from minijax.core.core import Tracer
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
@@ -33,8 +34,13 @@ def fixpoints(my_fixpoint):
 ])
 def meaning(scan_by_hand):
     f = lambda c, x: (lax.add(lax.mul(c, 2.0), x), lax.mul(c, x))
+
+    def on_numbers(c, x):
+        expect(not isinstance(x, Tracer), "f gets a box: do not use lax.scan, but a Python loop")
+        return f(c, x)
+
     for reverse in (False, True):
-        compare(lambda c, xs, r=reverse: tuple(map(np.asarray, scan_by_hand(f, c, xs, r))),
+        compare(lambda c, xs, r=reverse: tuple(map(np.asarray, scan_by_hand(on_numbers, c, xs, r))),
                 lambda c, xs, r=reverse: tuple(map(np.asarray, lax.scan(f, c, xs, reverse=r))),
                 [(F(1), X[:1]), (F(1), X)], f"reverse={reverse}, init, xs =")
 
@@ -84,7 +90,7 @@ def choices(_batch_predicate):
         compare(lambda i, x: np.asarray(vmap(step)(i, x)), want, [(np.array(index), X)],
                 "index, all the same, and x")
     names = [eqn.primitive.name for eqn in make_jaxpr(vmap(step))(i, X).eqns]
-    expect("cond" in names, "whether all agree is to be found out by a cond when the program runs; "
+    expect("cond" in names, "let a cond decide when the program runs whether all agree; "
            f"the primitives of vmap(switch) are {', '.join(names)}")
     for_ever = lambda x: lax.while_loop(lambda x: lax.eq(x, x), lambda x: lax.add(x, 1.0), x)
     careful = lambda i, x: lax.switch(i, [lax.neg, for_ever], x)
@@ -116,6 +122,6 @@ def there_and_back(scan_vjp):
     closed = make_jaxpr(lambda c, xs, ct: scan_vjp(steps["sin(c) x"], c, xs, ct))(F(1), X, F(1))
     loops = [eqn for eqn in closed.eqns if eqn.primitive.name == "scan"]
     expect([eqn.params["reverse"] for eqn in loops] == [False, True],
-           f"two scans are due, of which the second runs in reverse; you write\n{closed}")
+           f"write two scans, the second of them in reverse; your program is\n{closed}")
     kept = sum(len(v.aval.shape) == 1 for v in loops[0].outvars)
-    expect(kept == 1, f"for each step the carry is to be kept; you keep {kept} numbers")
+    expect(kept == 1, f"keep the carry of each step, and nothing else; you keep {kept} numbers")

@@ -31,7 +31,7 @@ def newton(a):
 
 
 def _batch_predicate(axis_data, args, dims, branches):
-    """9.4: the batching rule of `cond` when the index is batched, with a short way.
+    """9.4: the batching rule of `cond` when the index is batched, with a shortcut.
 
     `args` are the index and the operands, `dims` their batch dimensions, `branches` closed jaxprs.
     Return the results and their batch dimensions. In general all branches run for all examples, and

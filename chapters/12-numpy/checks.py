@@ -151,7 +151,7 @@ def under_a_mask(compress):
 
     mask = np.array([False, True, False, True])
     cases = [(X, mask, 2, 0.0), (X, mask, 4, -1.0), (X, ~mask, 1, 0.0), (X, mask | True, 3, 0.0),
-             (X, mask & False, 2, 9.0)]
+             (X, mask & False, 2, 9.0), (X + F(0.5), mask, 3, 0)]
     ours = lambda f: lambda x, m, size, fill: np.asarray(
         f(lambda x, m: compress(x, m, size, fill))(jnp.asarray(x), jnp.asarray(m)))
     compare(ours(lambda f: f), want, cases, "x, mask, size, fill_value =")

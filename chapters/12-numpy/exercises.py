@@ -61,7 +61,8 @@ def expand_ellipsis(entries, ndim):
 def compress(x, mask, size, fill_value):
     """12.5: the elements of a vector where `mask` is true, in their order, `size` of them.
 
-    If there are fewer, `fill_value` follows them; if there are more, the rest is left out.
+    If there are fewer, `fill_value` follows them; if there are more, the rest is left out. The
+    result has the dtype of x.
     It must work under jit (`size` and `fill_value` are known), vmap and grad, so the positions
     have to be computed: the element number i goes to the place that is the number of true entries
     before it. `jnp`, which is `minijax.numpy`, has cumsum, where and full.

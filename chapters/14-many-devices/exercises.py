@@ -34,14 +34,14 @@ def block_of(shape, mesh, spec, place):
 
     `mesh` is a dict from the names of its axes to their sizes, in order. `place` is a dict from the
     names to the device's coordinates. `spec` is a tuple with an entry for each dimension: None, a
-    name, or a tuple of names, of which the first cuts most coarsely. It may have fewer entries than
+    name, or a tuple of names, the most significant first. It may have fewer entries than
     there are dimensions; the others are not split. All sizes divide evenly.
     """
     raise NotImplementedError
 
 
 def _received(x, d, size, perm):
-    """14.4: what `ppermute` gives under `vmap`. The examples lie along dimension `d` of `x`.
+    """14.4: what `ppermute` gives under `vmap`. Dimension `d` of `x` counts the examples.
 
     There are `size` examples. `perm` is a list of pairs (sender, receiver) of numbers of examples.
     An example that receives nothing gets zeros. `ppermute` refuses two messages to one receiver.

@@ -263,6 +263,8 @@ def infinity(first_infinity):
         "exp(x) * 0 + 1": lambda x: jnp.exp(x) * 0.0 + 1.0,
         "sin(x) + 1 / cos(x * 0 + x)": lambda x: jnp.sin(x) + 1.0 / jnp.cos(x * 0.0 + x),
         "log(x) + exp(100 * x)": lambda x: jnp.log(x) + jnp.exp(100.0 * x),
+        "log(x - 2) + 1 / x, which begins with a NaN": lambda x: jnp.log(x - 2.0) + 1.0 / x,
+        "a jit with two results": lambda x: jnp.multiply(*jax.jit(lambda x: (x, 1.0 / x))(x)),
         "the number of positive ones": lambda x: jnp.sum(x > 0),
         "x + a constant array": lambda x: x + jnp.array([1.0, 2.0])[0],
     }

@@ -167,7 +167,7 @@ def test_a_wrong_answer_is_explained(answer, words, tmp_path):
         ("return self.in_parent(self.parent.process_primitive, primitive, args, params)",
          "the rule in partial_eval_rules should be called"),
         ("return self.in_parent(partial_eval_rules.get(primitive, default_partial_eval), self, primitive, args, params)",
-         "with no unknown argument, self.parent.process_primitive"),
+         "with no unknown argument, call self.parent.process_primitive"),
         ("if any(map(self.is_unknown, args)):\n        return default_partial_eval(self, primitive, args, params)\n"
          "    return self.in_parent(self.parent.process_primitive, primitive, args, params)",
          "the rule in partial_eval_rules should be called"),
@@ -182,6 +182,35 @@ def test_the_heart_of_partial_evaluation_says_what_is_wrong(body, words, tmp_pat
         "from minijax.core.partial_eval import default_partial_eval, partial_eval_rules\n\n\n"
         f"def process_primitive(self, primitive, args, params):\n    {body}\n")
     code, said = command.run("7.5", tmp_path / "mine.py")
+    assert code == 1
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("number", "right", "wrong", "words"),
+    [
+        ("1.2", "for x in args:", "for x in args[-1:]:", "it should raise UnexpectedTracerError"),
+        ("2.5", 'raise missing_rule(primitive, "Differentiation", 2)',
+         "return self.in_parent(primitive.bind, *primals, **params)", "raise missing_rule"),
+        ("5.5", "return eqn.outvars if", "return (outvars if eqn is new else eqn.outvars[:1] * 2) if",
+         "x split twice"),
+        ("7.5", "size > 1000", "size > 1001", "where x has 1001 elements"),
+        ("8.5", "if operand_ct is not None and type(operand_ct) is not Zero:",
+         "if operand_ct is not None and typeof(operand_ct).size != v.aval.size:", "(3, 1)"),
+        ("9.2", "carry, ys = init, [None] * len(xs)",
+         "return __import__('minijax').lax.scan(f, init, xs, reverse=reverse)\n    carry, ys = init, []",
+         "do not use lax.scan"),
+        ("12.5", "jnp.full(size, fill_value, x.dtype)", "jnp.full(size, fill_value)", "yours int32[3]"),
+        ("15.5", "jnp.isinf(out).any()", "(~jnp.isfinite(out)).any()", "begins with a NaN"),
+        ("15.5", "for out in outs:", "for out in outs[:1]:", "a jit with two results"),
+    ],
+)
+def test_a_check_refuses_what_is_almost_right(number, right, wrong, words, tmp_path):
+    """The stored solution with one mistake."""
+    solution = catalog.solutions(number).read_text()
+    assert solution.count(right) >= 1
+    (tmp_path / "mine.py").write_text(solution.replace(right, wrong))
+    code, said = command.run(number, tmp_path / "mine.py")
     assert code == 1
     assert words in said
 
