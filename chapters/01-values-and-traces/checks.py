@@ -307,6 +307,7 @@ def watching(largest):
         "lambda x: mul(x, mul(x, x))": (lambda x: tiny.mul(x, tiny.mul(x, x)), 27.0),
         "lambda x: add(8.0, neg(mul(x, x)))": (
             lambda x: tiny.add(8.0, tiny.neg(tiny.mul(x, x))), 9.0),
+        "lambda x: reduce_sum(neg(x))": (lambda x: tiny.reduce_sum(tiny.neg(x)), 3.0),
     }
     bottom = tiny.state.trace
     for name in programs:

@@ -13,7 +13,7 @@ from minijax.core import primitives as lax
 from minijax.core.array import def_numpy
 from minijax.core.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
 from minijax.core.forward import JVPTrace, Zero, jvpfun, primitive_jvps
-from minijax.lax import cutting
+from minijax.lax import cutting, shaping
 
 F = np.float32
 
@@ -118,6 +118,10 @@ def heart(process_primitive):
     pieces = lambda x: cutting.split(lax.mul(lax.full((2,), 0.5), x), (1, 1), 0)
     halves = lambda x: lax.reduce_sum(lax.add(*pieces(x)), (0,))
     compare(lambda x: _slope(halves, x), lambda x: 1.0, [(3.0,)], "split, which gives a list, at")
+    numbers = lambda: shaping.broadcasted_iota("float32", (3,), 0)
+    counted = lambda x: lax.reduce_sum(lax.mul(x, numbers()), (0,))
+    compare(lambda x: _slope(counted, x), lambda x: 3.0, [(2.0,)],
+            "the sum of x * [0, 1, 2], where `iota` has no arguments, at")
     _while_a_rule_runs()
     _not_finite(lax.log, 0.0, "log")
     _not_finite(lambda x: lax.neg(lax.div(1.0, x)), 0.0, "div")

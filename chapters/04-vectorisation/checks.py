@@ -14,7 +14,7 @@ from minijax.core.array import def_numpy
 from minijax.core.batching import primitive_batchers
 from minijax.core.core import Primitive, current_trace
 from minijax.core.forward import jvpfun
-from minijax.lax import cutting
+from minijax.lax import cutting, shaping
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -96,6 +96,9 @@ def heart(process_primitive):
         "x * w": (lambda x: lax.mul(x, w), lambda x: x * w),
         "a sum": (lambda x: lax.reduce_sum(x, (0,)), lambda x: x.sum(1)),
         "several results": (lambda x: cutting.split(x, (1, 3), 0)[1], lambda x: x[:, 1:]),
+        "x + iota, a primitive without arguments": (
+            lambda x: lax.add(x, shaping.broadcasted_iota("float32", (4,), 0)),
+            lambda x: x + np.arange(4, dtype=np.float32)),
         "a loop within": (lambda x: vmap(lambda y: lax.mul(y, 2.0))(x), lambda x: 2 * x),
     }
     for name, (f, expected) in programs.items():
@@ -106,10 +109,12 @@ def heart(process_primitive):
     below, seen = current_trace(), []
     probe = Primitive("probe")
     probe.def_abstract_eval(lambda x: x)
-    def_numpy(probe, lambda x: x)
+    applied = []
+    def_numpy(probe, lambda x: applied.append(x) or x)
     same_for_all = lambda x: lax.add(x, probe.bind(np.float32(1)))  # no rule yet, and none due
     compare(lambda x: np.asarray(vmap(same_for_all)(x)), lambda x: x + 1, [(X[0, 0],)],
             "x + probe(1), where `probe` needs no rule, because its argument is not batched; at")
+    expect(len(applied) == 1, f"… and probe is applied once, not {len(applied)} times")
 
     def rule(args, dims):
         seen.append(current_trace())
@@ -131,6 +136,11 @@ def _without_a_rule():
     def_numpy(smooth, lambda x, w: np.convolve(x, w, "same"))
     smooth.def_abstract_eval(lambda x, w: x)
     ends.def_impl(lambda x: [np.asarray(x)[:1], np.asarray(x)[-2:]])
+    times = Primitive("times")
+    def_numpy(times, lambda x, factor: x * np.float32(factor))
+    times.def_abstract_eval(lambda x, factor: x)
+    compare(lambda x: np.asarray(vmap(lambda x: times.bind(x, factor=3))(x)), lambda x: 3 * x,
+            [(X[0],)], "a primitive without a rule that has a parameter, at")
     w = np.array([0.5, 0.25, 0.25], np.float32)
     for name, axes, x, y in (("x", (0, None), X[0], w), ("x, along axis 1", (1, None), X[0].T, w),
                              ("both", (0, 1), X[0], np.stack([w, w, 2 * w], 1)),

@@ -185,6 +185,9 @@ SHARED = {
                 ["integer_pow", "integer_pow", "add"]),
     "1 and 1.0, as arrays": (lambda x: (_pair(ml_dtypes.bfloat16(1)), _pair(1)),
                              ["broadcast_in_dim", "broadcast_in_dim"]),
+    "two and three arrays, joined": (
+        lambda x: [cutting.concatenate([p] * n, 0) for p in [_pair(x)] for n in (2, 3)],
+        ["broadcast_in_dim", "concatenate", "concatenate"]),
     "noise(x) + noise(x)": (lambda x: lax.add(_noise_p.bind(x), _noise_p.bind(x)),
                             ["noise", "noise", "add"]),
 }

@@ -15,6 +15,7 @@ from minijax.core.array import as_array
 from minijax.core.core import Primitive
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.errors import JaxRuntimeError
+from minijax.lax import cutting
 from minijax.runtime import client
 
 F = np.float32
@@ -215,6 +216,9 @@ def inlining(without_jit):
                                           ["sin", "mul", "sin", "mul", "sub"]),
         "a jit in a jit": (lambda x, y: deep(x, y), ["add", "sin", "mul", "sin", "mul"]),
         "a constant in a jit": (lambda x, y: jit(lambda x: lax.mul(x, X))(y), ["mul"]),
+        "a sum in a jit": (lambda x, y: jit(lambda x: lax.reduce_sum(x, (0,)))(y), ["reduce_sum"]),
+        "a part in a jit": (lambda x, y: jit(lambda x: cutting.split(x, (1, 2), 0)[1])(y),
+                            ["split"]),
         "jvp of a jit": (lambda x, y: jvp(inner, (x,), (y,))[1],
                          ["sin", "cos", "mul", "mul", "mul"]),
         "the arguments, swapped in a jit": (lambda x, y: jit(lambda x, y: (y, x))(x, y), []),

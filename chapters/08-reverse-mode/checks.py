@@ -123,6 +123,12 @@ def heart(backward_pass):
     transposed = minijax.linear_transpose(lambda x: lax.mul(lax.sin(2.0), x), X)
     expect(np.allclose(transposed(X)[0], np.sin(F(2)) * X), "linear_transpose fails: what is not "
            "linear must be evaluated on the way forwards")
+    scaled = minijax.make_jaxpr(
+        lambda a, x: lax.mul(total(cutting.split(lax.sin(a), (1, 2), 0)[1]), x))(X, X)
+    compare(lambda a, ct: [x if x is None else np.asarray(x) for x in backward_pass(
+                scaled.jaxpr, scaled.consts, [a, UndefinedPrimal(typeof(X))], [ct])],
+            lambda a, ct: [None, np.sin(a)[1:].sum() * ct], [(X, 2 * X)],
+            "x times the sum of a part of sin(a), where a is known; a and ct =")
     doubled = minijax.make_jaxpr(lambda x: lax.mul(2.0, x))(X)
     compare(lambda start, ct: np.asarray(backward_pass(
                 doubled.jaxpr, doubled.consts, [UndefinedPrimal(typeof(X))], [ct], [start])[0]),

@@ -43,6 +43,9 @@ def meaning(scan_by_hand):
         compare(lambda c, xs, r=reverse: tuple(map(np.asarray, scan_by_hand(on_numbers, c, xs, r))),
                 lambda c, xs, r=reverse: tuple(map(np.asarray, lax.scan(f, c, xs, reverse=r))),
                 [(F(1), X[:1]), (F(1), X)], f"reverse={reverse}, init, xs =")
+    compare(lambda c, xs: np.asarray(scan_by_hand(on_numbers, c, xs)[1]),
+            lambda c, xs: np.asarray(lax.scan(f, c, xs)[1]), [(F(1), X)],
+            "the results if reverse is not given, init, xs =")
 
 
 @exercise("9.3", "A loop with a derivative", ["newton"], hints=[

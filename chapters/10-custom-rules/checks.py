@@ -114,6 +114,11 @@ def policies(choose_saved):
         compare(lambda j: names(choose_saved(j, j.outvars, only("sin", "cos", "split"))),
                 lambda j, w=want: w, [(jaxpr,)],
                 f"the policy that saves {name}, all results wanted, and the jaxpr")
+    jaxpr = make_jaxpr(lambda x: lax.mul(lax.integer_pow(x, 2), lax.integer_pow(x, 3)))(1.0).jaxpr
+    squares = lambda primitive, *_, **params: params.get("y") == 2
+    compare(lambda j: names(choose_saved(j, j.outvars, squares)),
+            lambda j: (["integer_pow"], ["integer_pow", "mul"]), [(jaxpr,)],
+            "the policy that saves x² (by its parameter y), all results wanted, and the jaxpr")
     jaxpr = make_jaxpr(lambda x: lax.exp(lax.broadcast_in_dim(lax.cos(x), (3,), ())))(1.0).jaxpr
     for name, policy, want in (
             ("everything but exp", only("cos", "broadcast_in_dim"),

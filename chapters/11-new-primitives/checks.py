@@ -96,6 +96,10 @@ def solve(_transpose):
             compare(lambda b, f=right: np.asarray(grad(f)(b)),
                     lambda b, m=matrix: np.linalg.solve(m, w.T).T, [(w,)],
                     f"left_side=False, transpose_a={transposed}: the gradient at B =")
+        upper = lambda b: lax.reduce_sum(lax.mul(w, triangular_solve(
+            a.T, b, left_side=True, lower=False)), (0, 1))
+        compare(lambda b: np.asarray(grad(upper)(b)), lambda b: np.linalg.solve(a, w), [(w,)],
+                "lower=False: the gradient of sum(w X) by B, at B =")
         spd = a @ a.T
         log_det = lambda m: lax.reduce_sum(lax.log(lax.reduce_sum(lax.mul(
             lax.linalg.cholesky(m), np.eye(2, dtype=F)), (0,))), (0,))
@@ -121,9 +125,9 @@ def sine(range_of_sin):
         return [e.astype(F).reshape(np.shape(low)) for e in (values.min(0), values.max(0))]
 
     yours = lambda low, high: [np.asarray(e) for e in range_of_sin(low, high)]
-    low = np.array([0.0, 1.0, 2.0, 4.0, -1.0, -10.0, 7.0], F)
-    high = np.array([1.0, 2.0, 5.0, 6.0, 4.0, 10.0, 7.0], F)
-    compare(yours, sampled, [(low[i], high[i]) for i in range(7)], "low, high =")
+    low = np.array([0.0, 1.0, 2.0, 4.0, -1.0, -10.0, 7.0, 0.5, 1.3, -1.4, -1.7], F)
+    high = np.array([1.0, 2.0, 5.0, 6.0, 4.0, 10.0, 7.0, 1.4, 2.0, -0.5, -1.3], F)
+    compare(yours, sampled, [*zip(low, high)], "low, high =")
     compare(lambda a, b: [np.asarray(e) for e in jit(range_of_sin)(a, b)], sampled,
             [(low, high)], "under jit, low, high =")
 
@@ -143,6 +147,7 @@ def errors(error_trace, with_error):
     case(lambda x, y: x * y, (6.0, 0.7), "x * y of the pairs")
     case(lambda x, y: x - y, (-1.0, 0.3), "x - y of the pairs")
     case(lambda x, y: 2.0 * x - y / 2.0, (2.5, 0.3), "2 x - y / 2 of the pairs")
+    case(lambda x, y: x ** 3, (8.0, 1.2), "x³, a primitive with a parameter, of the pairs")
     case(lambda x, y: lax.sin(x), (np.sin(2), 0.1 * abs(np.cos(2))), "sin(x), of the pairs")
     case(jit(lambda x, y: lax.exp(-x) * y), (3 * np.exp(-2), np.exp(-2) * 0.5),
          "jit of exp(-x) y, of the pairs")

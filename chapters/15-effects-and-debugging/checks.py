@@ -197,6 +197,8 @@ def one_by_one(_one_by_one):
     text = str(jax.make_jaxpr(jax.vmap(pair, (0, None)))(np.zeros((50, 2), F), y))
     expect(text.count("pure_callback[") == 1, f"for 50 examples, the callback is staged "
                                               f"{text.count('pure_callback[')} times, not once")
+    unrolled = jax.vmap(lambda x: pair(x, y, "sequential_unrolled"))
+    expect("unroll=3" in str(jax.make_jaxpr(unrolled)(xs)), "pass the options to lax.scan")
     noted = []
     note = lambda x: io_callback(lambda x: noted.append(float(x)), None, x)
     jax.vmap(note)(np.arange(3, dtype=F))
