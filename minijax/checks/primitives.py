@@ -123,6 +123,14 @@ def conversion(old: np.dtype, new: np.dtype) -> None:
 _NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
 
 
+def short_integers(x: Any, dtype: np.dtype) -> Any:
+    """`x`; NumPy's integers of 64 bits, which become floats of `dtype`, are shortened first outside
+    of x64, eagerly as in a jitted function."""
+    if dtype.kind in "fc" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
+        return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
+    return x
+
+
 def constant(x, dtype: np.dtype) -> None:
     """Raise `TypeError` for what is no number, and if a complex number is to become real."""
     if raw_value_watchers:

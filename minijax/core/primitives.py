@@ -184,7 +184,7 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     A Python number or a NumPy value is converted now, and not traced.
     """
     if not isinstance(x, ArrayMethods):
-        return constant(x, dtype, weak_type)
+        return constant(checks.short_integers(x, dtype), dtype, weak_type)
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x

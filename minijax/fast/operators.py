@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.array import Array, numpy_rules, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
-from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
+from ..core.dtypes import canonicalize_dtype, lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
@@ -145,7 +145,10 @@ class _Known:
 
     def _of_dtype(self, dtype: np.dtype, x: Array, y: Any, reflected: bool) -> np.ndarray:
         a = x._numpy().astype(dtype, copy=False)
-        b = quiet.run(np.asarray, y._numpy() if type(y) is Array else y, dtype)
+        b = y._numpy() if type(y) is Array else y
+        if type(b) is ndarray:  # the core shortens the dtype first
+            b = b.astype(canonicalize_dtype(b.dtype), copy=False)
+        b = quiet.run(np.asarray, b, dtype)
         return quiet.run(UFUNCS[self.primitive.name][0], *((b, a) if reflected else (a, b)))
 
     def _learn_widened(self, key: tuple, x: Array, y: Any, otherwise: Callable,
@@ -212,7 +215,7 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
             integers = aval.dtype.kind in "iub"
             if (kind is Array and (y.aval is not aval or integers and divides)
                     or kind is complex or kind in _FLOATS and (integers or kind is not float)
-                    or kind is ndarray and y.dtype.kind == "f"
+                    or kind is ndarray and y.dtype.kind in "fi"
                     or kind is int and integers and (divides or aval.dtype.kind == "b")
                     and -2**31 <= y < 2**31):
                 return known.widen(x, y, otherwise, reflected)

@@ -120,13 +120,13 @@ class prng_key(extended):
 
 
 def of_any_size(value: Any, dtype: Any) -> Any:
-    """A value that is to be converted to `dtype`. A Python integer becomes a NumPy number that
-    holds it: floats take integers of any size, and integer types the lowest bits of 64.
+    """A value that is to be converted to `dtype`. An integer becomes a NumPy number that holds it:
+    floats take integers of any size, and integer types the lowest bits of 64.
 
     Raises:
       OverflowError: an integer of more bits, for another type than floats.
     """
-    if type(value) is not int:
+    if type(value) is not int and not isinstance(value, np.integer):
         return value
     if issubdtype(dtype, np.inexact):
         return np.float64(value)

@@ -24,6 +24,7 @@ import numpy as np
 from .. import settings
 from ..checks import jit as checks
 from ..checks.arguments import (
+    ResolvedArgs,
     check_callable,
     fun_signature,
     references_apart,
@@ -94,6 +95,7 @@ class MoreOptions(NamedTuple):
 
 
 _NO_OPTIONS = MoreOptions()
+_NONE_SPECIAL = ResolvedArgs((), (), (), ())
 _DECORATOR = object()  # stands for the function that a decorator will be given
 
 
@@ -151,9 +153,11 @@ def jit(
         given = {name: value for name, value in locals().items() if name != "fun"}
         return functools.partial(jit, **given)
     check_callable(fun)
-    numbers = resolve_argnums(
-        fun, fun_signature(fun), donate_argnums, donate_argnames, static_argnums, static_argnames
-    )
+    special = (donate_argnums, donate_argnames, static_argnums, static_argnames)
+    if all(given is None for given in special):
+        numbers = _NONE_SPECIAL
+    else:
+        numbers = resolve_argnums(fun, fun_signature(fun), *special)
     placement = Placement(in_shardings, out_shardings, device, backend)
     more = MoreOptions(
         numbers.donate_argnums, numbers.donate_argnames,

@@ -48,6 +48,31 @@ def test_more_than_64_bits(name, dtype, n):
         FUNCTIONS[name](minijax, n, dtype)
 
 
+# NumPy's integers are shortened before they become floats, eagerly as in a jitted function.
+LONG = {"array": np.array([2**40 + 3, -2**33 - 5, 7]), "unsigned": np.array([2**40 + 3, 2**63], "u8"),
+        "scalar": np.int64(2**40 + 3)}
+OF_LONG = {
+    "convert": lambda jx, x: jx.lax.convert_element_type(x, "float32"),
+    "asarray": lambda jx, x: jx.numpy.asarray(x, "float32"),
+    "sin": lambda jx, x: jx.numpy.sin(x),
+    "divide": lambda jx, x: jx.numpy.true_divide(x, 2),
+    "add": lambda jx, x: [jx.numpy.float32(1.5) + x for _ in range(3)],
+    "subtract": lambda jx, x: [x - jx.numpy.ones(1) for _ in range(3)],
+    "narrow": lambda jx, x: [jx.numpy.ones(1, "int8") / x for _ in range(3)],
+    "arctan2": lambda jx, x: jx.numpy.arctan2(x, 1),
+    "where": lambda jx, x: jx.numpy.where(True, x, 1.5),
+    "maximum": lambda jx, x: jx.numpy.maximum(x, 1.0),
+    "isclose": lambda jx, x: jx.numpy.isclose(x, x.astype("f4")),
+}
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("name", OF_LONG)
+@pytest.mark.parametrize("x", LONG)
+def test_long_integers_of_numpy(name, x, staged):
+    both(lambda jx: (jx.jit if staged else lambda f: f)(lambda: OF_LONG[name](jx, LONG[x])))
+
+
 # JAX wraps around here, so that the first begins at 0 and the third ends in negative numbers.
 @pytest.mark.parametrize("arguments", [
     (2**40, 2**40 + 3), (2**40, 2**40 + 3, 1), (2**31 - 1, 2**31 + 2), (-2**33, -2**33 + 2),
