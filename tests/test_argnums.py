@@ -36,6 +36,26 @@ def test_static_twice_is_static(argnums):
         jx.checkpoint(lambda x, y: x * y**2, static_argnums=argnums)(x, y)), 2.0, 3.0)
 
 
+def scaled_twice(v, w=2.5, *, z=3.0):
+    return v * w * z
+
+
+@pytest.mark.parametrize("argnums", [1, (1,), [1], (1, 1), None, (), 2, 5, -3, (-3,)])
+@pytest.mark.parametrize(
+    "args, kwargs", [((2.0,), {}), ((2.0, 4.0), {}), ((2.0,), {"w": 4.0}), ((2.0, 4.0), {"z": 5.0})])
+def test_static_arguments_of_a_jaxpr_are_those_of_jit(argnums, args, kwargs):
+    """A number may be that of an argument that has its default, or comes by its name."""
+    both(lambda jx: lambda: str(jx.make_jaxpr(scaled_twice, static_argnums=argnums)(*args, **kwargs)),
+         raises=ValueError if argnums in [2, 5, -3, (-3,)] else None)
+
+
+@pytest.mark.parametrize("argnums", [1, 3, -1])
+def test_static_arguments_that_the_call_does_not_have(argnums):
+    for args in [(2.0,), (2.0, 3)]:
+        both(lambda jx: lambda: str(
+            jx.make_jaxpr(lambda *a: a[0] * 2, static_argnums=argnums)(*args)))
+
+
 def scaled(decorator, numbers):
     """n * x with a rule of its own, where the arguments with these numbers are constants."""
     f = decorator(lambda n, x: n * x, nondiff_argnums=numbers)

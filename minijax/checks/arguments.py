@@ -247,6 +247,15 @@ def infer_argnums_and_argnames(
     return numbers, ensure_str_tuple(argnames)
 
 
+def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
+    """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
+    numbers = ensure_index_tuple(() if given[0] is None else given[0])
+    signature = fun_signature(fun)
+    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
+    _check_static_and_donated(signature, static, ((), ()))
+    return static
+
+
 def fun_signature(fun: Callable) -> Signature | None:
     """The signature, or None if `fun` has none, like some built-in functions."""
     try:

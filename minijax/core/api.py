@@ -203,7 +203,7 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
-from ..checks.arguments import traced_info
+from ..checks.arguments import static_arguments, traced_info
 from ..errors import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
@@ -241,12 +241,12 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
     check_callable(fun)
-    argnums, argnames = ensure_index_tuple(static_argnums), ensure_str_tuple(static_argnames)
+    static = static_arguments((static_argnums, static_argnames), fun)
 
     @wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
-            closed, out_tree = _trace("jit", fun, args, kwargs, argnums, argnames)
+            closed, out_tree = _trace("jit", fun, args, kwargs, *static)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -258,8 +258,8 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
 def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=()):
     """The jaxpr of `fun` at these arguments, and the structure of its result."""
-    static_argnums = positive_argnums(static_argnums, len(args))
-    *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
+    numbers = positive_argnums(ensure_index_tuple(static_argnums), len(args), drop_too_large=True)
+    *dynamic, statics = split_statics(args, kwargs, numbers, ensure_str_tuple(static_argnames))
     leaves, in_tree = tree_flatten(tuple(dynamic))
     flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
     info = traced_info(traced_for, fun, in_tree, statics, out_tree)

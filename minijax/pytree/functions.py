@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -151,7 +152,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     values = elements("all_leaves: iterable", iterable)
     if is_leaf is None:
         return all(node_type_of(x) is None for x in values)
-    return all(tree_structure(x, is_leaf) is LEAF for x in values)
+    leaves = tree_leaves(values := [*values], is_leaf)
+    return len(leaves) == len(values) and all(map(operator.is_, leaves, values))
 
 
 def is_tree_node(typ: type) -> bool:

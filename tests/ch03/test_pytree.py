@@ -79,7 +79,9 @@ def test_structure(tree):
 def test_leaves(tree):
     ours, theirs = pytree.tree_leaves(tree), jax.tree.leaves(tree)
     assert len(ours) == len(theirs) and all(map(operator.is_, ours, theirs))
-    assert pytree.all_leaves([tree]) == jax.tree_util.all_leaves([tree])
+    for is_leaf in (None, bool, lambda x: isinstance(x, list), lambda x: x is None):
+        for values in ([tree], [tree, 1], [], {"a": tree}):
+            assert pytree.all_leaves(values, is_leaf) == jax.tree_util.all_leaves(values, is_leaf)
 
 
 @every_tree
