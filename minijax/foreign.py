@@ -19,23 +19,19 @@ from .checks.jaxpr import (
     control_flow_allowed_effects,
     lowerable_effects,
 )
-from .core.batching import moveaxis, primitive_batchers, unmapped_aval
+from .core.batching import primitive_batchers
 from .core.core import Primitive, ShapedArray, typeof
 from .core.dtypes import ExtendedDType
 from .core.forward import primitive_jvps
 from .core.lowering import ints_text, register_lowering, tensor_type
 from .core.transposition import primitive_transposes
-from .debugging.callbacks import one_by_one
+from .debugging.callbacks import VMAP_METHODS, batching_rule
 from .errors import api_boundary
 from .exporting.words import lower_as_keys, lower_as_words, words_type
-from .lax import shaping
 from .lax.attributes import FrozenDict, HashableArray, attribute_text
 from .lax.order_tokens import abstract_token
 from .parallel.layouts import Layout
 from .runtime.dispatch import apply_primitive
-
-_VMAP_METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
-                 "legacy_vectorized", None]
 
 # ----------------------------------------------------------------------------------------------
 # Attributes
@@ -214,8 +210,8 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
       TypeError: an attribute has no hash.
       NotImplementedError: `vmap` without a `vmap_method`, or a token.
     """
-    if vmap_method not in _VMAP_METHODS:
-        raise ValueError(f"vmap_method must be on of the allowed methods {_VMAP_METHODS}, but "
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(f"vmap_method must be on of the allowed methods {VMAP_METHODS}, but "
                          f"got: {vmap_method}")
     is_sequence = isinstance(result_shape_dtypes, Sequence)
     results = result_shape_dtypes if is_sequence else [result_shape_dtypes]
@@ -315,38 +311,8 @@ def _no_derivative(*args, target_name, **params):
 primitive_jvps[ffi_call_p] = primitive_transposes[ffi_call_p] = _no_derivative
 
 
-def batching_rule(primitive: Primitive) -> Callable:
-    """The batching rule of a primitive that calls a function which `vmap_method` tells of."""
-    def rule(args, dims, *, vmap_method, result_avals, **params):
-        (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
-        args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-        bind = partial(primitive.bind, vmap_method=vmap_method)
-        if vmap_method in ("sequential", "sequential_unrolled"):
-            bind = partial(bind, result_avals=result_avals, **params)
-            outs = one_by_one(bind, args, dims, unroll=vmap_method == "sequential_unrolled")
-            return outs, (0,) * len(outs)
-        if vmap_method is None:
-            raise NotImplementedError(
-                f"vmap is only supported for the {primitive.name} primitive when vmap_method is "
-                f"one of {', '.join(map(repr, _VMAP_METHODS[:-2]))}, or {_VMAP_METHODS[-2]!r}. "
-                "Got vmap_method=None.")
-        batched = [d is not None for d in dims]
-        if vmap_method != "legacy_vectorized":
-            repeats = size if vmap_method == "broadcast_all" else 1
-            args = [x if is_batched else shaping.broadcast(x, (repeats,))
-                    for x, is_batched in zip(args, batched)]
-            batched = [True] * len(args)
-        outs = bind(*args, result_avals=tuple(unmapped_aval(size, 0, a) for a in result_avals),
-                    **_batched_layouts(batched, **params))
-        return outs, (0,) * len(outs)
-
-    return rule
-
-
-def _batched_layouts(batched, input_layouts=None, output_layouts=None, **params) -> dict:
-    """The parameters of the call for a batch: layouts, if it has them, for one dimension more."""
-    if input_layouts is None:
-        return params
+def _layouts_of_batch(batched, *, input_layouts, output_layouts, **params) -> dict:
+    """The parameters of the call for a batch, whose layouts have one dimension more."""
     return params | {
         "input_layouts": tuple(_one_dimension_more(layout) if is_batched else layout
                                for layout, is_batched in zip(input_layouts, batched)),
@@ -358,7 +324,7 @@ def _one_dimension_more(layout):
     return *(d + 1 for d in layout), 0
 
 
-primitive_batchers[ffi_call_p] = batching_rule(ffi_call_p)
+primitive_batchers[ffi_call_p] = batching_rule(ffi_call_p, _layouts_of_batch)
 
 
 def _lower(ctx, *operands, target_name, has_side_effect, input_layouts, output_layouts,

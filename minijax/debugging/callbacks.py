@@ -33,10 +33,11 @@ from ..checks.jaxpr import (
     remat_allowed_effects,
     shardable_ordered_effects,
 )
+from ..checks.primitives import valid_jaxtype
 from ..core import dtypes
 from ..core.array import Array, as_array
-from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray, typeof
+from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
+from ..core.core import Primitive, ShapedArray
 from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
 from ..core.staging import trace_to_jaxpr
@@ -304,8 +305,8 @@ def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
 # ----------------------------------------------------------------------------------------------
 # pure_callback
 
-_VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
-                 "legacy_vectorized", None)
+VMAP_METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+                "legacy_vectorized", None]
 
 pure_callback_p = callback_primitive("pure_callback")
 
@@ -343,8 +344,8 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     >>> jax.jit(wave)(0.0)
     Array(0., dtype=float32)
     """
-    if vmap_method not in _VMAP_METHODS:
-        raise ValueError(f"vmap_method must be one of the allowed methods {list(_VMAP_METHODS)}, "
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(f"vmap_method must be one of the allowed methods {VMAP_METHODS}, "
                          f"but got: {vmap_method}")
     leaves, in_tree = tree_flatten((args, kwargs))
     are_arrays("pure_callback", leaves, lambda: leaf_names("args", (args, kwargs)))
@@ -354,29 +355,40 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     return out_tree.unflatten(outs)
 
 
-def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
-    (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
-    args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    bind = functools.partial(pure_callback_p.bind, vmap_method=vmap_method, **params)
-    if vmap_method in ("sequential", "sequential_unrolled"):
-        outs = one_by_one(functools.partial(bind, result_avals=result_avals), args, dims,
-                           unroll=vmap_method == "sequential_unrolled")
-    elif vmap_method is not None:
+def batching_rule(primitive: Primitive, params_of_batch: Callable | None = None) -> Callable:
+    """The batching rule of a primitive that calls a function as its `vmap_method` says.
+
+    Args:
+      params_of_batch: `(batched, **params) -> params` for a call with all examples, if they differ.
+    """
+    def rule(args, dims, *, vmap_method, result_avals, **params):
+        size = batch_size(args, dims)
+        args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        batched = [d is not None for d in dims]
+        bind = functools.partial(primitive.bind, vmap_method=vmap_method)
+        if vmap_method in ("sequential", "sequential_unrolled"):
+            bind = functools.partial(bind, result_avals=result_avals, **params)
+            outs = _one_by_one(bind, args, batched, unroll=vmap_method == "sequential_unrolled")
+            return outs, (0,) * len(outs)
+        if vmap_method is None:
+            raise NotImplementedError(
+                f"vmap is only supported for the {primitive.name} primitive when vmap_method is "
+                f"one of {', '.join(map(repr, VMAP_METHODS[:-2]))}, or {VMAP_METHODS[-2]!r}. "
+                "Got vmap_method=None.")
         if vmap_method != "legacy_vectorized":
             n = size if vmap_method == "broadcast_all" else 1
-            args = [shaping.broadcast(x, (n,)) if d is None else x for x, d in zip(args, dims)]
-        outs = bind(*args, result_avals=tuple(unmapped_aval(size, 0, a) for a in result_avals))
-    else:
-        raise NotImplementedError(
-            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
-            f"{', '.join(map(repr, _VMAP_METHODS[:-2]))}, or {_VMAP_METHODS[-2]!r}. "
-            "Got vmap_method=None.")
-    return outs, (0,) * len(outs)
+            args = [x if b else shaping.broadcast(x, (n,)) for x, b in zip(args, batched)]
+            batched = [True] * len(args)
+        params = params_of_batch(batched, **params) if params_of_batch else params
+        avals = tuple(unmapped_aval(size, 0, aval) for aval in result_avals)
+        outs = bind(*args, result_avals=avals, **params)
+        return outs, (0,) * len(outs)
+
+    return rule
 
 
-def one_by_one(bind, args, dims, **options):
+def _one_by_one(bind, args, batched, **options):
     """A loop over the examples; what is the same for all of them is not looped over."""
-    batched = [d is not None for d in dims]
     same, examples = partition_list(batched, args)
     _, outs = scan(lambda _, xs: ((), bind(*merge_lists(batched, same, xs))), (), examples,
                    **options)
@@ -400,7 +412,7 @@ primitive_jvps[pure_callback_p] = _error(
 primitive_transposes[pure_callback_p] = _error(
     "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks while "
     "taking gradients.")
-primitive_batchers[pure_callback_p] = _pure_batch
+primitive_batchers[pure_callback_p] = batching_rule(pure_callback_p)
 register_lowering(
     pure_callback_p, lambda ctx, *operands, callback, result_avals, sharding=None, **params:
     lower_callback(ctx, _reported("pure_callback", callback), operands, result_avals, frozenset(),
@@ -458,7 +470,8 @@ def _io_batch(args, dims, *, ordered, **params):
     if ordered:
         raise ValueError("Cannot `vmap` ordered IO callback: the examples have no order.")
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    outs = one_by_one(functools.partial(io_callback_p.bind, ordered=False, **params), args, dims)
+    bind = functools.partial(io_callback_p.bind, ordered=False, **params)
+    outs = _one_by_one(bind, args, [d is not None for d in dims])
     return outs, (0,) * len(outs)
 
 
@@ -483,8 +496,7 @@ debug_callback_p = callback_primitive("debug_callback")
 def unrolled_batching(primitive: Primitive) -> Callable:
     """The batching rule of a primitive without results that shows one example after the other."""
     def rule(args, dims, **params):
-        (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
-        for i in range(size):
+        for i in range(batch_size(args, dims)):
             primitive.bind(*[x if d is None else cutting.index_in_dim(x, i, d, keepdims=False)
                              for x, d in zip(args, dims)], **params)
         return [], []
@@ -554,16 +566,8 @@ def _lower_for_one(ctx, primitive, operands, params) -> list:
 def split_static_args(args: tuple, kwargs: dict) -> tuple[PyTreeDef, list, dict[int, Any]]:
     """The structure of the arguments, the leaves that are arrays, and (by position) the others."""
     leaves, in_tree = tree_flatten((args, kwargs))
-    static = {i: x for i, x in enumerate(leaves) if not _is_array(x)}
+    static = {i: x for i, x in enumerate(leaves) if not valid_jaxtype(x)}
     return in_tree, [x for i, x in enumerate(leaves) if i not in static], static
-
-
-def _is_array(x):
-    try:
-        typeof(x)
-    except (TypeError, OverflowError):
-        return False
-    return True
 
 
 def with_static_args(callback: Callable, in_tree: PyTreeDef, static: dict[int, Any]) -> Callable:

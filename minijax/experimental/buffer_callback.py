@@ -18,8 +18,9 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten
+from ..debugging.callbacks import batching_rule
 from ..errors import api_boundary
-from ..foreign import batching_rule, checked_aliases, ffi_lowering
+from ..foreign import checked_aliases, ffi_lowering
 from ..parallel.modules import add_host_callback, devices_of_module
 from ..runtime import load
 from ..runtime.dispatch import apply_primitive

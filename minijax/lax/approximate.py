@@ -81,8 +81,7 @@ def _jvp(primals, tangents, *, reduction_dimension, **params):
     (x,), (t,) = primals, tangents
     values, places = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
     axis = reduction_dimension % typeof(x).ndim
-    t = Zero.from_primal_value(values) if type(t) is Zero else take_along(t, places, axis)
-    return [values, places], [t, Zero.from_primal_value(places)]
+    return [values, places], [take_along(t, places, axis), Zero.from_primal_value(places)]
 
 
 def _batching(args, dims, *, reduction_dimension, **params):

@@ -15,7 +15,7 @@ from ..core.lowering import comparison_kind, convert, emit, register_lowering, t
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..runtime.dispatch import apply_primitive
 from .dtypes import bits_as, check_and_canonicalize_user_dtype, int4, itemsize_bits, uint4
-from .families import FLOAT, INTEGER
+from .families import FLOAT, INTEGER, chlo_rule
 
 # ----------------------------------------------------------------------------------------------
 # bitcast_convert_type: other elements of the same bits
@@ -156,16 +156,10 @@ def population_count(x):
     return population_count_p.bind(x)
 
 
-def _lower_nextafter(ctx, x, y):
-    (out,) = ctx.avals_out
-    x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
-    return ctx.op(f"chlo.next_after {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
-
-
 nextafter_p = make_primitive("nextafter", elementwise_type("nextafter", [FLOAT, FLOAT]))
 nextafter_p.def_impl(functools.partial(apply_primitive, nextafter_p))
 defbroadcasting(nextafter_p)
-register_lowering(nextafter_p, _lower_nextafter)
+register_lowering(nextafter_p, chlo_rule("next_after"))
 
 
 def nextafter(x1, x2):
@@ -198,17 +192,11 @@ def _high_product(x, y):
     return x_high * y_high + (middle >> shift) + (rest >> shift)
 
 
-def _lower_mulhi(ctx, x, y):
-    (out,) = ctx.avals_out
-    x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
-    return ctx.op(f"chlo.mulhi {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
-
-
 mulhi_p = make_primitive("mulhi", elementwise_type("mulhi", [INTEGER, INTEGER]))
 def_numpy(mulhi_p, _high_product)
 defbroadcasting(mulhi_p)
 defjvp_zero(mulhi_p)
-register_lowering(mulhi_p, _lower_mulhi)
+register_lowering(mulhi_p, chlo_rule("mulhi"))
 
 
 def mulhi(x, y, /):

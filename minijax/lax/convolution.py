@@ -29,7 +29,7 @@ import numpy as np
 from ..checks.primitives import numeric, same_dtypes, surely
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.batching import primitive_batchers
+from ..core.batching import batch_size, primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
 from ..core.lowering import register_lowering, tensor_type
@@ -420,7 +420,7 @@ def _batching(args, dims, *, feature_group_count, batch_group_count, dimension_n
     into the output features if they share the array, else each becomes a group of its own."""
     (lhs, rhs), (lhs_dim, rhs_dim) = args, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
+    size = batch_size(args, dims)
     groups = {"feature_group_count": feature_group_count, "batch_group_count": batch_group_count}
     params["dimension_numbers"] = dimension_numbers
     if not size:

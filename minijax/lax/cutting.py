@@ -55,6 +55,7 @@ from ..core.transposition import (
     primitive_transposes,
 )
 from ..fast_paths import repeatable
+from .families import all_at_front
 from .shaping import full_like, squeeze
 
 # ----------------------------------------------------------------------------------------------
@@ -91,9 +92,7 @@ def _concatenate_transpose(ct, *operands, dimension):
 
 
 def _batch_concatenate(args, dims, *, dimension):
-    size = batch_size(args, dims)
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-    return concatenate_p.bind(*args, dimension=dimension + 1), 0
+    return concatenate_p.bind(*all_at_front(args, dims), dimension=dimension + 1), 0
 
 
 def _lower_concatenate(ctx, *operands, dimension):
@@ -452,9 +451,7 @@ def _batch_stack(args, dims, *, axis):
     if bdim is not None and all(d == bdim for d in dims):
         new_axis, bdim = (axis, bdim + 1) if axis <= bdim else (axis + 1, bdim)
         return stack_p.bind(*args, axis=new_axis), bdim
-    size = batch_size(args, dims)
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-    return stack_p.bind(*args, axis=axis + 1), 0
+    return stack_p.bind(*all_at_front(args, dims), axis=axis + 1), 0
 
 
 def _lower_stack(ctx, *operands, axis):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core.array import def_numpy
-from ..core.batching import defbroadcasting, defvectorized
+from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
 from ..core.jaxpr import ClosedJaxpr
@@ -152,7 +152,14 @@ def binary_function(primitive: Primitive, doc: str) -> Callable:
 
 
 # ----------------------------------------------------------------------------------------------
-# What derivatives and lowering rules are made of
+# What batching rules, derivatives and lowering rules are made of
+
+
+def all_at_front(args: Sequence, dims: Sequence[int | None]) -> list:
+    """The operands of a batching rule, each with the batch dimension first. Operands that are not
+    batched are repeated."""
+    size = batch_size(args, dims)
+    return [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
 
 
 def never_weak(primitive: Primitive) -> None:

@@ -13,7 +13,7 @@ import functools
 
 import numpy as np
 
-from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -26,7 +26,7 @@ from ..runtime.jit import jit
 from .control_flow.common import op_with_regions
 from .cutting import pad
 from .cutting import slice as static_slice
-from .families import lower_fun
+from .families import all_at_front, lower_fun
 from .reducing import combining_region, int_array, pads_text
 from .reductions import highest
 from .windowed_reductions import (
@@ -68,15 +68,11 @@ def _lower_select_and_scatter(ctx, *operands, select_jaxpr, select_consts, scatt
 
 
 def _batch_select_and_scatter(args, dims, *, window_dimensions, window_strides, padding, **params):
-    (operand, source, init), (operand_dim, source_dim, init_dim) = args, dims
-    if init_dim is not None:
+    if dims[2] is not None:
         raise NotImplementedError("select_and_scatter cannot be batched in its initial value.")
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    operand = bdim_at_front(operand, operand_dim, size)
-    source = bdim_at_front(source, source_dim, size)
     return select_and_scatter_p.bind(
-        operand, source, init, **_with_first_dimension(window_dimensions, window_strides, padding),
-        **params), 0
+        *all_at_front(args[:2], dims), args[2], **params,
+        **_with_first_dimension(window_dimensions, window_strides, padding)), 0
 
 
 def _with_first_dimension(window_dimensions, window_strides, padding):
@@ -183,16 +179,12 @@ def _gather_transpose(ct, tangents, operand, *, select_prim, base_dilation, wind
 
 
 def _scatter_batching(args, dims, *, select_prim, **params):
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    source, operand = (bdim_at_front(x, d, size) for x, d in zip(args, dims))
-    return select_and_scatter_add_p.bind(source, operand, select_prim=select_prim,
+    return select_and_scatter_add_p.bind(*all_at_front(args, dims), select_prim=select_prim,
                                          **_with_first_dimension(**params)), 0
 
 
 def _gather_batching(args, dims, *, select_prim, **windows):
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    tangents, operand = (bdim_at_front(x, d, size) for x, d in zip(args, dims))
-    return select_and_gather_add_p.bind(tangents, operand, select_prim=select_prim,
+    return select_and_gather_add_p.bind(*all_at_front(args, dims), select_prim=select_prim,
                                         **Windows(**windows).with_dimension(0)._asdict()), 0
 
 

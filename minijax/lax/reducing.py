@@ -19,7 +19,7 @@ from .. import settings
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.api import vmap
-from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -37,6 +37,7 @@ from .control_flow.common import (
     region_arguments,
 )
 from .cutting import concatenate, slice_in_dim
+from .families import all_at_front
 from .out_shardings import call_sharded
 from .shaping import full, reshape, squeeze
 
@@ -284,8 +285,7 @@ def _reduce_batching(args, dims, *, dimensions, **params):
     count = len(args) // 2
     if any(d is not None for d in dims[count:]):
         raise NotImplementedError("reduce cannot be batched in its initial values.")
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    operands = [bdim_at_front(x, d, size) for x, d in zip(args[:count], dims)]
+    operands = all_at_front(args[:count], dims)
     outs = reduce_p.bind(*operands, *args[count:], **params,
                          dimensions=tuple([d + 1 for d in dimensions]))
     return outs, [0] * count

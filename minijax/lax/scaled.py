@@ -13,13 +13,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..core.batching import batch_size, bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.lowering import register_lowering
 from ..core.primitives import convert, mul
 from ..runtime.dispatch import apply_primitive
 from .dtypes import check_and_canonicalize_user_dtype
-from .families import lower_fun
+from .families import all_at_front, lower_fun
 from .products import dot_general
 from .shaping import broadcast_in_dim, full, reshape
 
@@ -129,12 +129,11 @@ def _scaled(operand, scale):
 
 
 def _batch(args, dims, *, dimension_numbers, preferred_element_type):
-    size = batch_size(args, dims)
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
     contracting, batch = (tuple(tuple(d + 1 for d in side) for side in pair)
                           for pair in dimension_numbers)
     return scaled_dot_p.bind(
-        *args, dimension_numbers=(contracting, tuple((0, *side) for side in batch)),
+        *all_at_front(args, dims),
+        dimension_numbers=(contracting, tuple((0, *side) for side in batch)),
         preferred_element_type=preferred_element_type), 0
 
 

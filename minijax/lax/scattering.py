@@ -13,7 +13,7 @@ from ..checks.primitives import same_dtypes, valid_jaxtype
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
-from ..core.forward import Zero, defjvp, instantiate_zeros, primitive_jvps
+from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import cache_of, remember, traces
 from ..core.lowering import Value, register_lowering, tensor_type, with_shape
@@ -310,10 +310,7 @@ def _linear_scatter_jvp(primitive, primals, tangents, **params):
     """Of scatters that are linear in operand and updates together."""
     operand, indices, updates = primals
     out = primitive.bind(operand, indices, updates, **params)
-    t_operand, _, t_updates = tangents
-    if type(t_operand) is Zero and type(t_updates) is Zero:
-        return out, Zero.from_primal_value(out)
-    t_operand, t_updates = instantiate_zeros(t_operand), instantiate_zeros(t_updates)
+    t_operand, t_updates = map(instantiate_zeros, tangents[::2])
     return out, primitive.bind(t_operand, indices, t_updates, **params)
 
 
@@ -333,11 +330,7 @@ def _scatter_jvp(primals, tangents, *, update_jaxpr, unique_indices, **params):
                                   "`x.at[index].set(func(x[index]))`.")
     operand, indices, updates = primals
     bind = functools.partial(scatter_p.bind, update_jaxpr=None, **params)
-    t_operand, _, t_updates = tangents
-    if type(t_operand) is Zero and type(t_updates) is Zero:
-        out = bind(operand, indices, updates, unique_indices=unique_indices)
-        return out, Zero.from_primal_value(out)
-    t_operand, t_updates = instantiate_zeros(t_operand), instantiate_zeros(t_updates)
+    t_operand, t_updates = map(instantiate_zeros, tangents[::2])
     if unique_indices:
         return (bind(operand, indices, updates, unique_indices=True),
                 bind(t_operand, indices, t_updates, unique_indices=True))
@@ -375,11 +368,15 @@ def _scatter_add(operand, updates, *, indices, update_consts, dimension_numbers,
 primitive_jvps[scatter_p] = _scatter_jvp
 
 
-def _scatter_mul_jvp(t, x, indices, updates, *, update_jaxpr, update_consts, unique_indices,
-                     **params):
+def _check_unique_factors(unique_indices):
     if not unique_indices:
         raise NotImplementedError("scatter_mul gradients are only implemented if "
                                   "`unique_indices=True`")
+
+
+def _scatter_mul_jvp(t, x, indices, updates, *, update_jaxpr, update_consts, unique_indices,
+                     **params):
+    _check_unique_factors(unique_indices)
     return prim.mul(x, scatter_add(_zeros(x), indices, t, unique_indices=True, **params))
 
 
@@ -391,10 +388,7 @@ def _extreme_jvp(primitive, primals, tangents, **params):
     """The tangent at the extreme; the mean of the tangents of all that share it."""
     operand, indices, updates = primals
     out = primitive.bind(operand, indices, updates, **params)
-    t_operand, _, t_updates = tangents
-    if type(t_operand) is Zero and type(t_updates) is Zero:
-        return out, Zero.from_primal_value(out)
-    t_operand, t_updates = instantiate_zeros(t_operand), instantiate_zeros(t_updates)
+    t_operand, t_updates = map(instantiate_zeros, tangents[::2])
     numbers = params["dimension_numbers"]
     read = lambda x: _inverse_gather(x, indices, typeof(updates), numbers)
     before, after = read(operand), read(out)
@@ -442,9 +436,7 @@ deftranspose(scatter_sub_p, lambda ct, *operands, **params: ct, None,
 
 
 def _scatter_mul_transpose_updates(ct, x, indices, updates, *, unique_indices, **params):
-    if not unique_indices:
-        raise NotImplementedError("scatter_mul gradients are only implemented if "
-                                  "`unique_indices=True`")
+    _check_unique_factors(unique_indices)
     return _read_updates(prim.mul(ct, x), indices, updates, **params)
 
 

@@ -14,7 +14,7 @@ from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
+from ..core.forward import instantiate_zeros, primitive_jvps, zeros
 from ..core.lowering import ints_text, register_lowering, typed_text
 from ..core.primitives import (
     add,
@@ -288,34 +288,24 @@ def _starts_along(start_index, axis, ndim):
 
 
 def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
-    (x, *starts), t = primals, tangents[0]
+    x, *starts = primals
     bind = functools.partial(dynamic_slice_p.bind, slice_sizes=slice_sizes)
-    t_out = t if type(t) is Zero else bind(t, *starts)
-    out = bind(x, *starts)
-    return out, Zero.from_primal_value(out) if type(t) is Zero else t_out
+    t_out = bind(tangents[0], *starts)
+    return bind(x, *starts), t_out
 
 
 def _dynamic_update_slice_jvp(primals, tangents):
-    x_dot, update_dot, *_ = tangents
     out = dynamic_update_slice_p.bind(*primals)
-    if type(x_dot) is Zero and type(update_dot) is Zero:
-        return out, Zero.from_primal_value(out)
-    x_dot, update_dot = instantiate_zeros(x_dot), instantiate_zeros(update_dot)
-    return out, dynamic_update_slice_p.bind(x_dot, update_dot, *primals[2:])
+    return out, dynamic_update_slice_p.bind(*map(instantiate_zeros, tangents[:2]), *primals[2:])
 
 
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
-    if type(ct) is Zero:
-        return [Zero(x.aval)] + [None] * len(starts)
     whole = zeros(cotangent_aval(x.aval))
     return [dynamic_update_slice_p.bind(whole, ct, *starts)] + [None] * len(starts)
 
 
 def _dynamic_update_slice_transpose(ct, x, update, *starts):
     x_ct = update_ct = None
-    if type(ct) is Zero:
-        x_ct, update_ct = (Zero(z.aval) if is_undefined_primal(z) else None for z in (x, update))
-        return [x_ct, update_ct] + [None] * len(starts)
     update_aval = typeof(update)
     if is_undefined_primal(x):
         x_ct = dynamic_update_slice_p.bind(ct, zeros(update_aval), *starts)

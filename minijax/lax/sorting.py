@@ -282,8 +282,7 @@ def _reversed_ranks(x):
 def _top_k_jvp(primals, tangents, *, k, axis):
     (x,), (t,) = primals, tangents
     values, order = top_k_p.bind(x, k=k, axis=axis)
-    t = Zero(typeof(values).to_tangent_aval()) if type(t) is Zero else take_along(t, order, axis)
-    return [values, order], [t, Zero(typeof(order).to_tangent_aval())]
+    return [values, order], [take_along(t, order, axis), Zero.from_primal_value(order)]
 
 
 def _top_k_batch(args, dims, *, k, axis):

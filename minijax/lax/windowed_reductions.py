@@ -17,7 +17,7 @@ from ..checks.primitives import any_symbolic
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
-from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, defjvp, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -33,6 +33,7 @@ from . import elementwise as prim
 from . import reductions
 from .control_flow.common import op_with_regions
 from .cutting import pad
+from .families import all_at_front
 from .reducing import (
     check_trees,
     combining_region,
@@ -174,8 +175,7 @@ def _reduce_window_batching(args, dims, *, jaxpr, consts, **windows):
     count = len(args) // 2
     if any(d is not None for d in dims[count:]):
         raise NotImplementedError("reduce_window cannot be batched in its initial values.")
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    operands = [bdim_at_front(x, d, size) for x, d in zip(args[:count], dims)]
+    operands = all_at_front(args[:count], dims)
     outs = reduce_window_p.bind(*operands, *args[count:], jaxpr=jaxpr, consts=consts,
                                 **Windows(**windows).with_dimension(0)._asdict())
     return outs, [0] * count

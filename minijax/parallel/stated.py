@@ -106,7 +106,7 @@ def _typed_transpose(base: Primitive, rule: Callable) -> None:
     def transposed(ct, *operands, **params):
         if not hooks.vary_like:  # there are no arrays with such types now
             return plain(ct, *operands, **params)
-        mesh = None if type(ct) is Zero else _mesh_of(ct, *operands)
+        mesh = _mesh_of(ct, *operands)
         return plain(ct, *operands, **params) if mesh is None else rule(
             mesh, ct, *operands, **params)
 
@@ -223,8 +223,6 @@ def _dot_back(mesh, ct, x, y, *, dimension_numbers, **params):
 
 
 def _stated_dot_back(ct, x, y, *, out_sharding, **params):
-    if type(ct) is Zero:
-        return [Zero(z.aval) if is_undefined_primal(z) else None for z in (x, y)]
     return _dot_back(out_sharding.mesh, ct, x, y, **params)
 
 

@@ -12,7 +12,7 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.api import vmap
-from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
 from ..core.lowering import register_lowering
@@ -21,7 +21,7 @@ from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.control_flow.map import map as loop_map
 from ..lax.control_flow.while_loop import while_loop
-from ..lax.families import lower_fun
+from ..lax.families import all_at_front, lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.out_shardings import shardable
 from ..lax.shaping import full_like, reshape
@@ -117,9 +117,7 @@ def _tangent(t, sample, key, alpha, *, log_space, **mode):
 
 def _batch(args, dims, **params):
     """Each example has a key, or the key of all is repeated."""
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    key, alpha = (bdim_at_front(x, d, size) for x, d in zip(args, dims))
-    return random_gamma_p.bind(key, alpha, **params), 0
+    return random_gamma_p.bind(*all_at_front(args, dims), **params), 0
 
 
 random_gamma_p = Primitive("random_gamma")

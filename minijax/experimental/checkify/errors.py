@@ -18,13 +18,14 @@ from ...checks.jaxpr import (
     remat_allowed_effects,
 )
 from ...core.array import Array
-from ...core.batching import bdim_at_front, primitive_batchers
+from ...core.batching import primitive_batchers
 from ...core.core import Primitive, typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
 from ...errors import format_location, user_location
+from ...lax.families import all_at_front
 from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
 from ...pytree.registration import register_pytree_node
@@ -375,9 +376,7 @@ def _check_effects(*avals, err_tree, debug):
 
 
 def _batch_check(args, dims, *, err_tree, debug):
-    (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-    error = _any_error(err_tree.unflatten(args))
+    error = _any_error(err_tree.unflatten(all_at_front(args, dims)))
     check_p.bind(*tree_leaves(error), err_tree=err_tree, debug=debug)
     return [], []
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from ...checks import primitives as checks
 from ...core import dtypes
-from ...core.batching import bdim_at_front, primitive_batchers
+from ...core.batching import primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.primitives import all_weak, convert, select
 from ...lax.operators import true_divide
 from ...runtime.dispatch import apply_primitive
 from .. import complex_numbers
 from .. import elementwise as prim
-from ..families import COMPLEX, FLOAT
+from ..families import COMPLEX, FLOAT, all_at_front
 from ..precision import Precision
 from ..products import batch_matmul
 from ..shaping import broadcast, broadcast_to_rank, broadcasted_iota, full_like, transpose
@@ -92,8 +92,7 @@ def _common_batch(name, ranks, avals) -> tuple[int, ...]:
 
 def _batch_in_front(primitive, args, dims, **params):
     """One more dimension of the batch, in front; operands that are not batched are repeated."""
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
-    out = primitive.bind(*[bdim_at_front(x, d, size) for x, d in zip(args, dims)], **params)
+    out = primitive.bind(*all_at_front(args, dims), **params)
     return (out, [0] * len(out)) if primitive.multiple_results else (out, 0)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ...checks import transposition as checks
-from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
+from ...core.batching import moveaxis, primitive_batchers
 from ...core.core import typeof
-from ...core.forward import Zero, defjvp2
+from ...core.forward import defjvp2
 from ...core.lowering import register_lowering
 from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..elementwise import neg
-from ..families import lower_fun
+from ..families import all_at_front, lower_fun
 from ..shaping import expand_dims, reshape, squeeze
 from .common import (
     check_square,
@@ -89,8 +89,6 @@ def _jvp_a(t, x, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diago
 
 def _transpose(ct, a, b, *, transpose_a, **params):
     checks.linear(triangular_solve_p, not is_undefined_primal(a))
-    if type(ct) is Zero:
-        return [None, Zero(b.aval)]
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
 
 
@@ -98,9 +96,7 @@ def _batch(args, dims, *, left_side, **params):
     """If A is the same for all examples, those are but more columns (or rows) of B."""
     (a, b), (a_dim, b_dim) = args, dims
     if a_dim is not None:
-        size = typeof(a).shape[a_dim]
-        a, b = (bdim_at_front(x, d, size) for x, d in zip(args, dims))
-        return triangular_solve(a, b, left_side=left_side, **params), 0
+        return triangular_solve(*all_at_front(args, dims), left_side=left_side, **params), 0
     new_dim = typeof(b).ndim - (1 if left_side else 2)
     b = moveaxis(b, b_dim, new_dim)
     *batch, n, m, size = typeof(b).shape

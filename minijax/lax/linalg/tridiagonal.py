@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ...checks import transposition as checks
-from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
+from ...core.batching import moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..cutting import concatenate
 from ..elementwise import neg
+from ..families import all_at_front
 from ..shaping import full_like, reshape
 from .common import check_square, linear_algebra_primitive, real_dtype
 from .lapack import (
@@ -132,8 +133,6 @@ def _solve_jvp(primals, tangents, **params):
 
 def _solve_transpose(ct, dl, d, du, b, **params):
     checks.linear(tridiagonal_solve_p, not any(map(is_undefined_primal, (dl, d, du))))
-    if type(ct) is Zero:
-        return [None, None, None, Zero(b.aval)]
     axis = typeof(d).ndim - 1
     lower = concatenate((full_like(du[..., -1:], 0), du[..., :-1]), axis)
     upper = concatenate((dl[..., 1:], full_like(dl[..., :1], 0)), axis)
@@ -144,9 +143,7 @@ def _solve_batch(args, dims, **params):
     """If A is the same for all examples, those are but more columns of B."""
     *diagonals, b = args
     if any(dim is not None for dim in dims[:-1]):
-        size = next(typeof(x).shape[dim] for x, dim in zip(args, dims) if dim is not None)
-        return tridiagonal_solve(*[bdim_at_front(x, d, size) for x, d in zip(args, dims)],
-                                 **params), 0
+        return tridiagonal_solve(*all_at_front(args, dims), **params), 0
     new_dim = typeof(b).ndim - 2
     b = moveaxis(b, dims[-1], new_dim)
     *batch, size, k = typeof(b).shape
