@@ -12,8 +12,6 @@ import numpy as np
 
 from ..core import primitives as lax
 from ..core.lowering import (
-    Body,
-    Value,
     compare,
     ints_text,
     lowering_rules,
@@ -28,7 +26,7 @@ from ..core.lowering import (
 from ..core.lowering_rules import reduce_rule
 from .complex_numbers import complex, imag, real
 from .elementwise import expm1, min_p
-from .families import emit_cast, lower_fun
+from .families import emit_cast, emit_region, lower_fun
 
 # ----------------------------------------------------------------------------------------------
 # Complex sine and cosine
@@ -116,15 +114,6 @@ register_lowering(lax.max_p, extremum_rule("maximum", "GT"))
 register_lowering(min_p, extremum_rule("minimum", "LT"))
 
 
-def emit_region(ctx: Body, rule: Callable, *operands: Value) -> tuple[list[str], Value]:
-    """The lines that `rule` writes on scalars, apart, and its result."""
-    outside, ctx.lines = ctx.lines, []
-    saved, ctx.avals_out = ctx.avals_out, [operands[0].aval]
-    result = rule(ctx, *operands)
-    lines, ctx.lines, ctx.avals_out = ctx.lines, outside, saved
-    return lines, result
-
-
 def reduce_extremum_rule(op: str, direction: str, identity: Callable) -> Callable:
     """`reduce_max` or `reduce_min`; of complex numbers by a region, as they have no operation."""
     plain, combine = reduce_rule(op, identity), extremum_rule(op, direction)
@@ -135,14 +124,11 @@ def reduce_extremum_rule(op: str, direction: str, identity: Callable) -> Callabl
             return plain(ctx, x, axes=axes)
         init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
         types = f"({x.type}, {init.type}) -> {tensor_type(out)}"
-        arguments = [Value(ctx.fresh(), init.aval) for _ in range(2)]
-        lines, result = emit_region(ctx, combine, *arguments)
-        names = ", ".join(f"{a.name}: {a.type}" for a in arguments)
+        names, lines = emit_region(ctx, combine, [init.aval] * 2)
         return ctx.op("\n".join([
             f"stablehlo.reduce({x.name} init: {init.name}) "
             f"across dimensions = {ints_text(axes)} : {types}",
-            f"     reducer({names}) {{", *lines,
-            f"    stablehlo.return {result.name} : {result.type}", "    }"]), out)
+            f"     reducer({names}) {{", *lines, "    }"]), out)
 
     return rule
 

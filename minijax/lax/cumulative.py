@@ -42,13 +42,13 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..summation import accumulate
-from .complex_lowering import PARTS, emit_region, extremum_rule
+from .complex_lowering import PARTS, extremum_rule
 from .complex_numbers import complex, real
 from .complex_order import leave_nan_to_xla
 from .cutting import concatenate, pad, slice_in_dim
 from .dtypes import in_bytes
 from .elementwise import min
-from .families import const_like, emit_cast
+from .families import const_like, emit_cast, emit_region
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev
@@ -148,14 +148,11 @@ def emit_reduce_window(ctx: Body, scalar_rule, identity, x: Value, window, paddi
         f"padding = dense<{padding}> : tensor<{ndim}x2xi64>, "
         f"window_dimensions = array<i64: {', '.join(map(str, window))}>"
     )
-    arguments = [Value(ctx.fresh(), init.aval) for _ in range(2)]
-    lines, result = emit_region(ctx, scalar_rule, *arguments)
-    names = ", ".join(f"{a.name}: {a.type}" for a in arguments)
+    names, lines = emit_region(ctx, scalar_rule, [init.aval] * 2)
     return ctx.op("\n".join([
         f'"stablehlo.reduce_window"({x.name}, {init.name}) <{{{options}}}> ({{',
         f"    ^bb0({names}):",
         *lines,
-        f"    stablehlo.return {result.name} : {result.type}",
         f"    }}) : ({x.type}, {init.type}) -> {x.type}",
     ]), x.aval)  # fmt: skip
 

@@ -199,6 +199,18 @@ def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
     return ctx.op(typed_text(op, [x], out), out)
 
 
+def emit_region(ctx: Body, rule: Callable, avals: Sequence) -> tuple[str, list[str]]:
+    """What `rule` computes from scalars of these types, as a region: its arguments, and its lines.
+    """
+    arguments = [Value(ctx.fresh(), aval) for aval in avals]
+    outside = ctx.lines, ctx.avals_out
+    ctx.lines, ctx.avals_out = [], [avals[0]]
+    result = rule(ctx, *arguments)
+    lines = [*ctx.lines, f"    stablehlo.return {result.name} : {result.type}"]
+    ctx.lines, ctx.avals_out = outside
+    return ", ".join(f"{x.name}: {x.type}" for x in arguments), lines
+
+
 def inline_in_scope(ctx: Body, name: str, jaxpr: ClosedJaxpr,
                     operands: Sequence[Value]) -> list[Value]:
     """`ctx.inline(jaxpr, operands)`, whose operations profiles show in a scope of this name."""

@@ -16,7 +16,7 @@ from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import cache_of, remember, traces
-from ..core.lowering import Value, register_lowering, tensor_type, with_shape
+from ..core.lowering import register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose, is_undefined_primal
@@ -25,7 +25,7 @@ from ..settings import trace_context
 from . import elementwise as prim
 from . import slicing
 from .complex_order import leave_nan_to_xla
-from .families import lower_fun
+from .families import emit_region, lower_fun
 from .gathering import batched_starts, gather, gather_p
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
 from .slicing import sizes_vector
@@ -545,14 +545,11 @@ def _lower_scatter(ctx, x, indices, updates, *, update_jaxpr, update_consts, dim
 
 def _combining_region(ctx, scalar, jaxpr, consts) -> list[str]:
     """The lines of the function of an element and its update."""
-    element, update = (Value(ctx.fresh(), scalar) for _ in range(2))
-    outside, ctx.lines = ctx.lines, []
-    result = update
-    if jaxpr is not None:
-        (result,) = ctx.inline(ClosedJaxpr(jaxpr, consts), [element, update])
-    lines, ctx.lines = ctx.lines, outside
-    head = f"    ^bb0({element.name}: {element.type}, {update.name}: {update.type}):"
-    return [head, *lines, f"    stablehlo.return {result.name} : {result.type}"]
+    def combine(ctx, element, update):
+        return ctx.inline(ClosedJaxpr(jaxpr, consts), [element, update])[0] if jaxpr else update
+
+    names, lines = emit_region(ctx, combine, [scalar] * 2)
+    return [f"    ^bb0({names}):", *lines]
 
 
 for _primitive in SCATTERS:

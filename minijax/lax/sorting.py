@@ -17,7 +17,6 @@ from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import (
-    Value,
     convert,
     register_lowering,
     tensor_type,
@@ -29,7 +28,7 @@ from . import bitwise, complex_numbers
 from . import dtypes as dtypes_of_lax
 from . import elementwise as prim
 from .complex_order import sort_keys
-from .families import lower_fun
+from .families import emit_region, lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from .windows import GatherDimensionNumbers
@@ -126,17 +125,15 @@ def _two_bits_as_bytes(rule):
 
 @_two_bits_as_bytes
 def _lower_sort(ctx, avals_out, *operands, dimension, is_stable, num_keys):
-    elements = [Value(ctx.fresh(), with_shape(x.aval, ())) for x in operands for _ in "xy"]
-    outside, ctx.lines = ctx.lines, []
-    result = _lower_comes_first(ctx, *elements[: 2 * num_keys])
-    lines, ctx.lines = ctx.lines, outside
+    elements = [with_shape(x.aval, ()) for x in operands for _ in "xy"]
+    names, lines = emit_region(
+        ctx, lambda ctx, *xs: _lower_comes_first(ctx, *xs[:2 * num_keys]), elements)
     types = ", ".join(x.type for x in operands)
     return ctx.ops("\n".join([
         f'"stablehlo.sort"({", ".join(x.name for x in operands)}) <{{dimension = {dimension} : '
         f"i64, is_stable = {str(is_stable).lower()}}}> ({{",
-        f"    ^bb0({', '.join(f'{x.name}: {x.type}' for x in elements)}):",
+        f"    ^bb0({names}):",
         *lines,
-        f"    stablehlo.return {result.name} : {result.type}",
         f"    }}) : ({types}) -> ({types})",
     ]), avals_out)
 

@@ -29,7 +29,7 @@ from ..core.lowering import (
 )
 from ..core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
 from ..lax import elementwise, reductions
-from ..lax.complex_lowering import emit_region
+from ..lax.families import emit_region
 from .collective_primitives import (
     all_gather_invariant_p,
     all_gather_p,
@@ -108,11 +108,8 @@ def _collective(ctx: Body, name: str, x: Value, out: ShapedArray, *attributes: s
 
 def _reducer(ctx: Body, primitive, aval: ShapedArray) -> str:
     """The operation that combines two elements, as a region."""
-    scalar = with_shape(aval, ())
-    x, y = (Value(ctx.fresh(), scalar) for _ in range(2))
-    lines, out = emit_region(ctx, lowering_rules[primitive], x, y)
-    return "\n".join([f" ({{\n    ^bb0({x.name}: {x.type}, {y.name}: {y.type}):", *lines,
-                      f"    stablehlo.return {out.name} : {out.type}", "    })"])
+    names, lines = emit_region(ctx, lowering_rules[primitive], [with_shape(aval, ())] * 2)
+    return "\n".join([f" ({{\n    ^bb0({names}):", *lines, "    })"])
 
 
 # ----------------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ from .common import (
     stage,
     type_difference,
     with_type,
+    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 
@@ -359,9 +360,7 @@ def _jvp(primals, tangents, *, branches):
     new_branches = tuple(jvp_jaxpr(branch, nonzeros, nonzeros_out)[0] for branch in branches)
     kept = [t for t in operands_dot if type(t) is not Zero]
     outs = cond_p.bind(index, *operands, *kept, branches=new_branches)
-    primals_out, rest = outs[:len(none)], iter(outs[len(none):])
-    return primals_out, [next(rest) if nonzero else Zero.from_primal_value(x)
-                         for x, nonzero in zip(primals_out, nonzeros_out)]
+    return with_zero_tangents(outs, nonzeros_out)
 
 
 primitive_jvps[cond_p] = _jvp

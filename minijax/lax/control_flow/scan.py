@@ -68,6 +68,7 @@ from .common import (
     stage,
     to_front,
     traced_constants_apart,
+    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 
@@ -320,10 +321,7 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     outs = _bind([args[i] for i in in_order], move_outputs(move_inputs(body, in_order), out_order),
                  num_consts=in_sizes[0], num_carry=in_sizes[1], **params)
     by_place = dict(zip(out_order, outs))
-    primals_out = [by_place[i] for i in range(len(out_nz))]
-    rest = iter(range(len(out_nz), len(outs)))
-    return primals_out, [by_place[next(rest)] if nonzero else Zero.from_primal_value(x)
-                         for x, nonzero in zip(primals_out, out_nz)]
+    return with_zero_tangents([by_place[i] for i in range(len(outs))], out_nz)
 
 
 def _bind(args: Sequence, jaxpr: ClosedJaxpr, *, num_consts: int, **params) -> list:

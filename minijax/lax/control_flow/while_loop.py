@@ -68,6 +68,7 @@ from .common import (
     spread_inputs,
     stage,
     to_front,
+    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 
@@ -228,9 +229,7 @@ def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
         *cond_consts, *body_consts, *consts_dot, *init, *init_dot,
         cond_nconsts=cond_nconsts, cond_jaxpr=add_inputs(cond_jaxpr, tuple(map(typeof, init_dot))),
         body_nconsts=body_nconsts + len(consts_dot), body_jaxpr=move_inputs(new_body, order))
-    out, rest = outs[:len(init)], iter(outs[len(init):])
-    return out, [next(rest) if nonzero else Zero.from_primal_value(x)
-                 for x, nonzero in zip(out, carry_nz)]
+    return with_zero_tangents(outs, carry_nz)
 
 
 primitive_jvps[while_p] = _jvp
