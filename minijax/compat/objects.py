@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.batching import BatchTracer, unmapped_aval
+from ..core.batching import BatchTracer, mapped_aval, unmapped_aval
 from ..core.core import Primitive, ShapedArray, Tracer, install_methods
 from ..core.forward import JVPTracer, Zero, add_tangents
 from ..errors import DebugInfo
@@ -18,43 +18,19 @@ from ..errors import DebugInfo
 # The types of arrays
 
 
-def _own_type(aval: ShapedArray) -> list:
-    return [aval]
-
-
-def _own_contents(aval: ShapedArray, x: Any) -> list:
-    return [x]
-
-
-def _itself(aval: ShapedArray, x: Any) -> Any:
-    return x
-
-
-def _mapped(aval: ShapedArray, size: int | None, spec: Any) -> ShapedArray:
-    return aval if spec is None else aval.update(
-        shape=aval.shape[:spec] + aval.shape[spec + 1:])
-
-
-def _unmapped(aval: ShapedArray, size: int, spec: Any) -> ShapedArray:
-    return unmapped_aval(size, spec, aval)
-
-
-def _leading_axis(aval: ShapedArray) -> int:
-    return 0
-
-
-def _sum_of_tangents(aval: ShapedArray, x: Any, y: Any) -> Any:
-    return add_tangents(x, y)
-
-
-def _with_weak_type(aval: ShapedArray, weak_type: bool) -> ShapedArray:
-    return aval if weak_type == aval.weak_type else aval.update(weak_type=weak_type)
+def _of_one_example(aval: ShapedArray, size: int | None, spec: Any) -> ShapedArray:
+    return aval if spec is None else mapped_aval(aval.shape[spec], spec, aval)
 
 
 install_methods({
-    "lo_ty": _own_type, "lower_val": _own_contents, "raise_val": _itself,
-    "dec_rank": _mapped, "inc_rank": _unmapped, "leading_axis_spec": _leading_axis,
-    "vspace_add": _sum_of_tangents, "update_weak_type": _with_weak_type,
+    "lo_ty": lambda aval: [aval],
+    "lower_val": lambda aval, x: [x],
+    "raise_val": lambda aval, x: x,
+    "dec_rank": _of_one_example,
+    "inc_rank": lambda aval, size, spec: unmapped_aval(size, spec, aval),
+    "leading_axis_spec": lambda aval: 0,
+    "vspace_add": lambda aval, x, y: add_tangents(x, y),
+    "update_weak_type": lambda aval, weak_type: aval.update(weak_type=weak_type),
     "normalize": ShapedArray.strip_weak_type, "is_high": False, "has_qdd": False,
     "__bool__": lambda aval: True,  # as any object; a type of an empty array is no `False`
 }, ShapedArray)  # type: ignore[misc]

@@ -54,7 +54,7 @@ class _Mapped:
         if len(in_specs) == 1 and len(args) != 1:
             in_specs *= len(args)  # one spec for all arguments
         _check(leaves, flatten_axes("shard_map in_specs", tree, in_specs))
-        types = tuple(hi_type(x) if is_high(x) else None for x in leaves)
+        types = tuple(map(_type_of, leaves))
         if (tree, types) not in self._by_arrays:
             self._by_arrays[tree, types] = _ByArrays(self._f, tree, types)
         by_arrays = self._by_arrays[tree, types]
@@ -80,24 +80,31 @@ class _ByArrays:
         self._result: Any = None  # the structure of the result, and the types of its leaves
 
     def __call__(self, *args: Any) -> Any:
-        parts = self._tree.flatten_up_to(args)
-        values = [x if ty is None else ty.raise_val(*x) for ty, x in zip(self._types, parts)]
-        leaves, tree = tree_flatten(self._f(*self._tree.unflatten(values)))
-        types = [hi_type(x) if is_high(x) else None for x in leaves]
+        leaves, tree = tree_flatten(self._f(*_raised(self._tree, self._types, args)))
+        types = [*map(_type_of, leaves)]
         self._result = tree, types
         return tree.unflatten(map(_lowered, types, leaves))
 
     def whole(self, lowered: Any) -> Any:
         """The result, of whole arrays."""
         tree, types = self._result
-        parts = tree.flatten_up_to(lowered)
-        return tree.unflatten([x if ty is None else ty.raise_val(*x)
-                               for ty, x in zip(types, parts)])
+        return _raised(tree, types, lowered)
 
 
 def _to_lo(spec: Any) -> Any:
     return tuple(spec.to_lo()) if isinstance(spec, HiPspec) else spec
 
 
+def _type_of(x: Any) -> Any:
+    """The `HiType` of a leaf; `None` for an array."""
+    return hi_type(x) if is_high(x) else None
+
+
 def _lowered(ty: Any, x: Any) -> Any:
     return x if ty is None else tuple(ty.lower_val(x))
+
+
+def _raised(tree: Any, types: Any, lowered: Any) -> Any:
+    """The tree with this structure, whose leaves are made from their arrays."""
+    return tree.unflatten([x if ty is None else ty.raise_val(*x)
+                           for ty, x in zip(types, tree.flatten_up_to(lowered))])

@@ -158,10 +158,14 @@ class FastEvaluation(Extension):
         return evaluate
 
 
-fast_evaluation = FastEvaluation()
-register(fast_evaluation)
-for primitive, rule in numpy_rules.items():  # of primitives that were defined before
-    primitive.def_impl(fast_evaluation.evaluation_rule(primitive, rule, primitive.impl))
+def register_evaluation(extension: Extension) -> None:
+    """Register an extension, whose rules primitives that were defined before get as well."""
+    register(extension)
+    for primitive, rule in numpy_rules.items():
+        primitive.def_impl(extension.evaluation_rule(primitive, rule, primitive.impl))
+
+
+register_evaluation(FastEvaluation())
 
 
 def forget_when_replaced() -> None:

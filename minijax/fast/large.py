@@ -14,15 +14,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..core.array import Array, numpy_rules
-from ..core.extension import Extension, register
+from ..core.array import Array
+from ..core.extension import Extension
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.jit import jit
 from ..fast_paths import MANY, on_numpy_if
 from ..runtime import forks
 from ..runtime.dispatch import apply_primitive
 from ..summation import has_short_rows
-from .evaluation import for_known_types
+from .evaluation import for_known_types, register_evaluation
 from .repeated import DIFFERENT
 
 SOME = 2**15  # elements: many operations in a row on so many can be as much work
@@ -295,7 +295,4 @@ class FastLarge(Extension):
         return evaluation
 
 
-fast_large = FastLarge()
-register(fast_large)
-for primitive, rule in numpy_rules.items():  # of primitives that were defined before
-    primitive.def_impl(fast_large.evaluation_rule(primitive, rule, primitive.impl))
+register_evaluation(FastLarge())

@@ -41,7 +41,7 @@ UFUNCS: dict[str, tuple[np.ufunc, str]] = {
 _MOST_SCALARS = 1024
 new, ndarray, missing = object.__new__, np.ndarray, object()
 
-_FLOATS = {float, np.float32, np.float64}
+_WIDE = {complex, np.float32, np.float64}  # scalars that widen most arrays
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
 _ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}
 
@@ -213,11 +213,15 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                         out._host = quiet.run(ufunc, value, other)
                     return out
             integers = aval.dtype.kind in "iub"
-            if (kind is Array and (y.aval is not aval or integers and divides)
-                    or kind is complex or kind in _FLOATS and (integers or kind is not float)
-                    or kind is ndarray and y.dtype.kind in "fi"
-                    or kind is int and integers and (divides or aval.dtype.kind == "b")
-                    and -2**31 <= y < 2**31):
+            if kind is Array:
+                widens = y.aval is not aval or integers and divides
+            elif kind is int:
+                widens = integers and (divides or aval.dtype.kind == "b") and -2**31 <= y < 2**31
+            elif kind is ndarray:
+                widens = y.dtype.kind in "fi"
+            else:
+                widens = kind in _WIDE or kind is float and integers
+            if widens:
                 return known.widen(x, y, otherwise, reflected)
             known.learn(aval, y)
         return otherwise(x, y)

@@ -123,6 +123,28 @@ def is_sequence(x: Any) -> bool:
     return type(x) in (list, tuple) and {*map(type, x)} == {Array}
 
 
+def _program_of(function: Callable, static: Collection[str | int], args: tuple,
+                kwargs: dict) -> Any:
+    """The program of calls like this one; `None` if the function is called as it is."""
+    if numpy_rank_promotion.value == "warn":  # in each call
+        return None
+    given = {**dict(enumerate(args)), **kwargs}
+    places = [place for place, x in given.items() if type(x) is Array or (
+        place not in static and (type(x) in _OPERANDS or is_sequence(x)))]
+    operands, tree = tree_flatten([given.pop(place) for place in places])
+    number, names = len(args), [*kwargs]
+
+    def fun(operands):
+        by_place = given | dict(zip(places, tree.unflatten(operands)))
+        return function(*map(by_place.get, range(number)),
+                        **{name: by_place[name] for name in names})
+
+    try:
+        return traced_call(fun, operands)
+    except Exception:  # to call the function raises what there is to raise
+        return None
+
+
 def with_traced_calls(function: Callable, static: Collection[str | int]) -> Callable:
     """`function`, with the fast path for calls whose other arguments are arrays and numbers."""
     code = inspect.unwrap(function).__code__  # a signature takes long to make
@@ -187,7 +209,7 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         if type(program) is int:
             program = program + 1
             if program > USES or any(is_large(x, SOME) or is_slow(x) for x in operands):
-                program = traced(args, kwargs)
+                program = _program_of(function, static, args, kwargs)
             found.pop(signature, None)
             remember(found, signature, program)
         try:
@@ -198,34 +220,6 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         except OverflowError:  # an integer that is too large for its type
             pass
         return function(*args, **kwargs)
-
-    def traced(args, kwargs):
-        """The program of calls like this one; `None` if the function is called as it is."""
-        if numpy_rank_promotion.value == "warn":  # in each call
-            return None
-        given = {**dict(enumerate(args)), **kwargs}
-        operands, number, names = {}, len(args), [*kwargs]
-        for place, x in given.items():
-            if type(x) is Array or type(x) in _OPERANDS and place not in static:
-                operands[place] = x
-            elif place not in static and is_sequence(x):
-                operands |= {(place, i): y for i, y in enumerate(x)}
-        places = [*operands]
-        kinds = {place: (type(given[place]), len(given[place]))
-                 for place in {place[0] for place in places if type(place) is tuple}}
-        others = {place: x for place, x in given.items() if place not in {*places, *kinds}}
-
-        def fun(operands):
-            by_place = others | dict(zip(places, operands))
-            for place, (kind, length) in kinds.items():
-                by_place[place] = kind([by_place[place, i] for i in range(length)])
-            return function(*map(by_place.get, range(number)),
-                            **{name: by_place[name] for name in names})
-
-        try:
-            return traced_call(fun, [*operands.values()])
-        except Exception:  # to call the function raises what there is to raise
-            return None
 
     return call
 
