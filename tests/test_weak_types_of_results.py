@@ -138,3 +138,13 @@ def test_derivatives_are_as_weak_as_in_jax(text):
             return jx.jit(derivatives)
 
         both(program, 1.25, np.int32(1))
+
+
+@pytest.mark.parametrize("name", ["matmul", "dot", "inner", "vdot"])
+def test_products_of_weak_arrays_have_the_default_width(name):
+    def product(jx):
+        x = jx.numpy.broadcast_to(2.0, (2, 2))
+        with jx.enable_x64(True):
+            return getattr(jx.numpy, name)(x, x)
+
+    both(lambda jx: lambda: product(jx))

@@ -53,7 +53,7 @@ from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
-from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
+from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype, result_type
 from .elementwise import abs_, abs_p, min_p, pow
 from .out_shardings import bind_sharded, call_sharded
 from .shaping import broadcast_shapes, broadcast_to, copy_p
@@ -238,11 +238,7 @@ def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None
         if typeof(x).ndim == 0:
             raise ValueError(f"matmul input operand {position} must have ndim at least 1, "
                              "but it has ndim 0")
-    if preferred_element_type is None:
-        dtype, weak_type = dtypes.lattice_result_type(a, b)
-    else:
-        dtype = check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
-        weak_type = False
+    dtype, weak_type = type_of_product("matmul", a, b, preferred_element_type)
     a_sizes, b_sizes = _loop_sizes(a, b)
     ones = [d for d in a_sizes if a_sizes[d] == b_sizes.get(d) == 1]  # left out, and put back
     a, a_loops = _without_ones(a, a_sizes, b_sizes)
@@ -267,6 +263,13 @@ def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None
         out = bind_sharded(dot_general_p, a, b, out_sharding=out_sharding, **params)
     out = transpose(out, [order.index(d) for d in sorted(order)])
     return prim.convert(expand_dims(out, ones) if ones else out, dtype, weak_type)
+
+
+def type_of_product(name: str, a, b, preferred_element_type) -> tuple[Any, bool]:
+    """The dtype of a product, and whether it is weak."""
+    if preferred_element_type is None:
+        return result_type(a, b, return_weak_type_flag=True)
+    return check_and_canonicalize_user_dtype(preferred_element_type, name), False
 
 
 def _loop_sizes(a, b) -> tuple[dict, dict]:

@@ -29,7 +29,7 @@ from ._arguments import (
     user_dtype,
 )
 from ._constructors import arange, array, asarray, full, indices, ones
-from ._reductions import any
+from ._reductions import any, canonical_axes
 from ._select import broadcast_arrays
 from ._shaping import broadcast_to, diag_indices, moveaxis, ravel, tile
 from ._sorting import argsort
@@ -115,8 +115,7 @@ def trim_zeros(filt, trim: str = "fb", axis: int | Sequence[int] | None = None) 
     """
     filt = ensure_array("trim_zeros", filt)
     concrete_or_error(None, filt, "Error arose in the `filt` argument of trim_zeros()")
-    axes = range(filt.ndim) if axis is None else [canonical_axis(d, filt.ndim)
-                                                  for d in index_tuple(axis)]
+    axes = canonical_axes(axis if axis is None else index_tuple(axis), filt.ndim)
     front, back = ("f" in trim.lower(), "b" in trim.lower())
     cuts = [slice(None)] * filt.ndim
     for d in axes if front or back else ():

@@ -13,7 +13,7 @@ from ..core.core import typeof
 from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, dimension_or_error
 from ..lax.dtypes import default_int_dtype
-from ..lax.out_shardings import call_sharded
+from ..lax.out_shardings import shardable
 from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from ._constructors import asarray, ix_, ones_like, zeros
 from ._editing import ravel_multi_index
@@ -25,7 +25,8 @@ from ._sequences import diff
 from ._special import clip
 
 
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, out_sharding=None):
+@shardable
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     """How often each of the integers 0, 1, 2, … occurs.
 
     Args:
@@ -43,9 +44,6 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
     >>> bincount(jnp.array([1, 1, 3])).tolist()
     [0, 2, 0, 1]
     """
-    if out_sharding is not None:
-        return call_sharded(bincount, x, weights, minlength, length=length,
-                            out_sharding=out_sharding)
     x = ensure_array("bincount", x)
     if not (x.dtype == bool or dtypes.issubdtype(x.dtype, np.integer)):
         raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype.name}")

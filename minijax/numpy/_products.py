@@ -6,9 +6,8 @@ import math
 
 from ..checks.sequences import size_along
 from ..fast_paths import with_fast_path
-from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import mul
-from ..lax.operators import is_plain_product, matmul, multiply, plain_product
+from ..lax.operators import is_plain_product, matmul, multiply, plain_product, type_of_product
 from ..lax.products import dot_general
 from ..lax.shaping import expand_dims, reshape
 from ._arguments import (
@@ -29,11 +28,7 @@ from ._vectorize import vectorize
 
 def contract(a, b, numbers, precision, preferred_element_type, name="dot", out_sharding=None):
     """`dot_general` of arrays of different types; the result's type is that of a promotion."""
-    if preferred_element_type is None:
-        dtype, weak_type = result_type(a, b, return_weak_type_flag=True)
-    else:
-        dtype = check_and_canonicalize_user_dtype(preferred_element_type, name)
-        weak_type = False
+    dtype, weak_type = type_of_product(name, a, b, preferred_element_type)
     out = dot_general(a, b, numbers, precision, dtype, out_sharding=out_sharding)
     return convert(out, dtype, weak_type)
 

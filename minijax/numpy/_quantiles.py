@@ -6,7 +6,6 @@ numbers is at the place q (n - 1) of its line, mostly between two of them.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -19,7 +18,7 @@ from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.dtypes import default_int_dtype
 from ..lax.gathering import gather
-from ..lax.out_shardings import call_sharded
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
 from ..lax.windows import GatherDimensionNumbers
@@ -101,21 +100,8 @@ quantile = _quantiles("quantile", False, """
 [1.0, 2.0]
 """)
 nanquantile = _quantiles("nanquantile", True)
-_percentile = _percentiles("percentile", quantile, False)
+percentile = shardable(_percentiles("percentile", quantile, False))
 nanpercentile = _percentiles("nanpercentile", nanquantile, True)
-
-
-def percentile(a, q, axis: int | tuple[int, ...] | None = None, out=None,
-               overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-               weights=None, out_sharding=None):
-    compute = functools.partial(_percentile, axis=axis, out=out, overwrite_input=overwrite_input,
-                                method=method, keepdims=keepdims, weights=weights)
-    if out_sharding is not None:
-        return call_sharded(compute, a, q, out_sharding=out_sharding)
-    return compute(a, q)
-
-
-percentile.__doc__ = _percentile.__doc__
 
 
 def _medians(name: str, of: Callable, doc: str):
