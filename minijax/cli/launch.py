@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from .errors import Failure
+from . import run
 
 GRACE = 5.0  # seconds from SIGTERM, which a process may use to tidy up, to SIGKILL
 
@@ -29,10 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="how many processes to start")
     parser.add_argument("--devices-per-process", type=positive, metavar="K",
                         help="how many CPU devices each of them shall make")
-    parser.add_argument("-m", action="store_true", dest="is_module",
-                        help="what follows names a module, not a file")
-    parser.add_argument("program", metavar="SCRIPT", help="a Python program, with its arguments")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    run.add_arguments(parser)
 
 
 def positive(word: str) -> int:
@@ -45,8 +42,7 @@ def positive(word: str) -> int:
 def launch(options: argparse.Namespace) -> int:
     """Run the program; return 0 if all processes end well, else the exit code of the first that
     fails (as in a shell, 128 + n if signal n ended it)."""
-    if not (options.is_module or os.path.exists(options.program)):
-        raise Failure(f"there is no file {options.program}")
+    run.check_program(options)
     program = ["-m", options.program] if options.is_module else [options.program]
     command = [sys.executable, *program, *options.arguments]
     environment = shared_environment(options.processes, options.devices_per_process)

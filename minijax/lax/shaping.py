@@ -186,8 +186,6 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
     """
     new_sizes = known_sizes(new_sizes)
     aval = typeof(operand)
-    if any(size < 0 for size in new_sizes):
-        raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if dimensions is not None:
         dimensions = integers("reshape: dimensions", dimensions)
         if sorted(dimensions) != list(range(aval.ndim)):

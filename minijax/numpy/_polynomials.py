@@ -286,11 +286,8 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
     lhs, rhs = vander(x, deg + 1), y
     if weights:
         (w,) = promote_dtypes_inexact(*weights)
-        if w.ndim != 1:
-            raise TypeError(f"polyfit: w must be a vector, got shape {w.shape}.")
-        if w.shape[0] != y.shape[0]:
-            raise TypeError(f"polyfit: w and y must have the same length, got {w.shape[0]} and "
-                            f"{y.shape[0]}.")
+        _check_vector("w", w)
+        _check_lengths("w", w, y)
         lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if rhs.ndim == 2 else w)
     scale = sqrt((lhs * lhs).sum(axis=0))  # so that all columns are of the same length
     lhs = lhs / scale[None, :]
@@ -313,12 +310,20 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
 def _check_points(x, y, deg):
     if deg < 0:
         raise ValueError(f"polyfit: deg must not be negative, got {deg}.")
-    if x.ndim != 1:
-        raise TypeError(f"polyfit: x must be a vector, got shape {x.shape}.")
+    _check_vector("x", x)
     if not x.size:
         raise TypeError("polyfit: x must have an element, got an empty vector.")
     if y.ndim not in (1, 2):
         raise TypeError(f"polyfit: y must have one or two dimensions, got shape {y.shape}.")
+    _check_lengths("x", x, y)
+
+
+def _check_vector(name, x):
+    if x.ndim != 1:
+        raise TypeError(f"polyfit: {name} must be a vector, got shape {x.shape}.")
+
+
+def _check_lengths(name, x, y):
     if x.shape[0] != y.shape[0]:
-        raise TypeError(f"polyfit: x and y must have the same length, got {x.shape[0]} and "
+        raise TypeError(f"polyfit: {name} and y must have the same length, got {x.shape[0]} and "
                         f"{y.shape[0]}.")

@@ -107,11 +107,17 @@ def _poisson_guessed(key, lam, shape, dtype, most):
         accept = at_once | ~never & (s <= log_density)
         return i + 1, select(accept, k, result), done | accept, key
 
+    return convert(_first_accepted(step, key, lam, shape, most), dtype)
+
+
+def _first_accepted(step, key, like, shape, most):
+    """The numbers of this shape and the dtype of `like` that `step` accepts, by rejection sampling.
+    """
     def trying(state):
         return (~state[2]).any() & (state[0] < most)
 
-    start = 0, full_like(lam, -1, lam.dtype, shape), full_like(lam, False, np.bool_, shape), key
-    return convert(while_loop(trying, step, start)[1], dtype)
+    numbers, accepted = full_like(like, -1, like.dtype, shape), full_like(like, False, bool, shape)
+    return while_loop(trying, step, (0, numbers, accepted, key))[1]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -214,11 +220,7 @@ def _guessed(key, n, q, shape, dtype, most):
         accept = at_once | ~never & (v <= _log_ratio(k, mode, n, odds))
         return i + 1, select(accept, k, count), done | accept, key
 
-    def trying(state):
-        return (~state[2]).any() & (state[0] < most)
-
-    start = 0, full_like(q, -1, q.dtype, shape), full_like(q, False, np.bool_, shape), key
-    return convert(while_loop(trying, step, start)[1], dtype)
+    return convert(_first_accepted(step, key, q, shape, most), dtype)
 
 
 def _log_ratio(k, mode, n, odds):

@@ -26,7 +26,13 @@ from .common import (
     matrix_transpose,
     product,
 )
-from .lapack import by_platform, info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import (
+    by_platform,
+    info_type,
+    lapack_call,
+    nan_if_failed,
+    routine,
+)
 from .solve import solve
 
 
@@ -92,9 +98,8 @@ def _lower_eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors,
         compute_right_eigenvectors, implementation)
     if len(values) == 2:
         values = [emit(ctx, "complex", *values, out=values_type)]
-    ok = succeeded(ctx, info)
     results = values + [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
-    return [nan_unless(ctx, ok, result) for result in results]
+    return nan_if_failed(ctx, info, results)
 
 
 def _call_lapack(ctx, x, results, left, right, implementation):

@@ -25,9 +25,8 @@ from .lapack import (
     has_lapack,
     info_type,
     lapack_call,
-    nan_unless,
+    nan_if_failed,
     routine,
-    succeeded,
     triangle,
 )
 
@@ -123,8 +122,7 @@ def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     name = routine("heevd" if dtype.kind == "c" else "syevd", dtype)
     *results, info = lapack_call(ctx, name, [x], [*ctx.avals_out, info_type(x)], {0: 0},
                                  **methods[algorithm], **triangle(lower))
-    ok = succeeded(ctx, info)
-    return [nan_unless(ctx, ok, x) for x in results]
+    return nan_if_failed(ctx, info, results)
 
 
 primitive_jvps[eigh_p] = _eigh_jvp

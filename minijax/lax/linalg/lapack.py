@@ -173,3 +173,9 @@ def nan_unless(ctx: Body, ok: Value, x: Value) -> Value:
     dtype = x.aval.dtype
     nan = ctx.constant(dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan), x.aval)
     return select(ctx, ctx.broadcast(ok, x.aval.shape), x, nan)
+
+
+def nan_if_failed(ctx: Body, info: Value, results: Sequence[Value]) -> list[Value]:
+    """The results of calls, with NaN for those of the batch that report no success."""
+    ok = succeeded(ctx, info)
+    return [nan_unless(ctx, ok, x) for x in results]

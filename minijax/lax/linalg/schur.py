@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ...core.core import ShapedArray
 from ...core.lowering import register_lowering
 from .common import check_square, linear_algebra_primitive
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import info_type, lapack_call, nan_if_failed, routine
 
 
 def _schur_shapes(shape, *, compute_schur_vectors, **params):
@@ -55,8 +55,7 @@ def _lower_schur(ctx, x, *, compute_schur_vectors, sort_eig_vals, select_callabl
     *results, failed = lapack_call(
         ctx, routine("gees", dtype), [x], [x.aval, x.aval, *values, info, info], {0: 0},
         mode="V" if compute_schur_vectors else "N", sort="N")
-    ok = succeeded(ctx, failed)
-    return [nan_unless(ctx, ok, result) for result in results[: len(ctx.avals_out)]]
+    return nan_if_failed(ctx, failed, results[:len(ctx.avals_out)])
 
 
 register_lowering(schur_p, _lower_schur)
@@ -98,8 +97,7 @@ def _lower_hessenberg(ctx, x):
     *results, info = lapack_call(
         ctx, routine("gehrd", x.aval.dtype), [x], [*ctx.avals_out, info_type(x)], {0: 0}, low=1,
         high=x.aval.shape[-1])
-    ok = succeeded(ctx, info)
-    return [nan_unless(ctx, ok, result) for result in results]
+    return nan_if_failed(ctx, info, results)
 
 
 register_lowering(hessenberg_p, _lower_hessenberg)

@@ -24,7 +24,13 @@ from .common import (
     real,
     real_dtype,
 )
-from .lapack import by_platform, info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import (
+    by_platform,
+    info_type,
+    lapack_call,
+    nan_if_failed,
+    routine,
+)
 
 
 class SvdAlgorithm(enum.Enum):
@@ -172,8 +178,7 @@ def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=
     if k == 0:
         return _lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
     *results, info = _write_call(ctx, x, ctx.avals_out[0], full_matrices, compute_uv, algorithm)
-    ok = succeeded(ctx, info)
-    return [nan_unless(ctx, ok, x) for x in results[: len(ctx.avals_out)]]
+    return nan_if_failed(ctx, info, results[:len(ctx.avals_out)])
 
 
 def _call_lapack(ctx, x, s, full_matrices, compute_uv, algorithm):

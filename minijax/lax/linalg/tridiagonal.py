@@ -16,6 +16,7 @@ from .common import check_square, linear_algebra_primitive, real_dtype
 from .lapack import (
     info_type,
     lapack_call,
+    nan_if_failed,
     nan_unless,
     register_solver,
     routine,
@@ -68,8 +69,7 @@ def _lower_tridiagonal(ctx, a, *, lower):
     name = routine("hetrd" if a.aval.dtype.kind == "c" else "sytrd", a.aval.dtype)
     *results, info = lapack_call(ctx, name, [a], [*ctx.avals_out, info_type(a)], {0: 0},
                                  **triangle(lower))
-    ok = succeeded(ctx, info)
-    return [nan_unless(ctx, ok, result) for result in results]
+    return nan_if_failed(ctx, info, results)
 
 
 register_lowering(tridiagonal_p, _lower_tridiagonal)
