@@ -14,11 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks.jaxpr import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-)
+from .checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from .core.batching import primitive_batchers
 from .core.core import Primitive, ShapedArray, typeof
 from .core.dtypes import ExtendedDType

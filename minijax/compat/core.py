@@ -15,15 +15,7 @@ from ..checks.staging import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
-from ..core.core import (
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    install_methods,
-    state,
-    typeof,
-)
+from ..core.core import Primitive, ShapedArray, Trace, Tracer, install_methods, state, typeof
 from ..core.forward import JVPTrace
 from ..core.jaxpr import jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError

@@ -41,14 +41,7 @@ from .core import Primitive, ShapedArray, Tracer, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
-from .lowering import (
-    LoweredModule,
-    Module,
-    lower_jaxpr,
-    register_lowering,
-    stored,
-    stored_contents,
-)
+from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
 from .staging import abstractify_args, trace_to_jaxpr
 from .tree import (
     PyTreeDef,

@@ -23,12 +23,7 @@ from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
-from ..settings import (
-    enable_x64,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-    trace_context,
-)
+from ..settings import enable_x64, numpy_dtype_promotion, numpy_rank_promotion, trace_context
 from .evaluation import NARROW, is_on_numpy, run
 from .staged import with_traced_calls
 

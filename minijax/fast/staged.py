@@ -27,15 +27,7 @@ from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..settings import disable_jit, numpy_rank_promotion, trace_context
 from .evaluation import SCALAR_AVALS
-from .large import (
-    SOME,
-    Compiled,
-    is_compiled,
-    is_large,
-    is_long_and_exact,
-    is_slow,
-    takes_long,
-)
+from .large import SOME, Compiled, is_compiled, is_large, is_long_and_exact, is_slow, takes_long
 from .programs import numpy_function, only
 from .repeated import DIFFERENT
 from .rules import USES

@@ -67,9 +67,7 @@ from ..remat import optimization_barrier, optimization_barrier_p
 
 # chapter 11
 from .staged import dynamic_index_in_dim, dynamic_update_index_in_dim
-from .windows import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
-)
+from .windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .gathering import gather, gather_p, index_take
 from .scattering import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
@@ -122,9 +120,7 @@ from .shapes import broadcast_like, empty, shape_as_value, stage
 from .order_tokens import after_all, after_all_p, create_token, create_token_p
 from .ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from .scaled import scaled_dot
-from .dot_algorithms import (
-    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike,
-)
+from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike
 
 # chapter 14
 from ..parallel.constraints import sharding_constraint_p, with_sharding_constraint

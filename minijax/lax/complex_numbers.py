@@ -12,11 +12,7 @@ from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
-from ..core.lowering import (
-    cast_rule,
-    emit,
-    register_lowering,
-)
+from ..core.lowering import cast_rule, emit, register_lowering
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose, unbroadcast
 from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, emit_cast, unary_row

@@ -14,18 +14,8 @@ from ..checks import primitives as checks
 from ..core.batching import primitive_batchers
 from ..core.core import typeof
 from ..core.forward import deflinear_jvp, primitive_jvps
-from ..core.lowering import (
-    Body,
-    Value,
-    compare,
-    emit,
-    nary_rule,
-    register_lowering,
-    with_shape,
-)
-from ..core.lowering import (
-    select as emit_select,
-)
+from ..core.lowering import Body, Value, compare, emit, nary_rule, register_lowering, with_shape
+from ..core.lowering import select as emit_select
 from ..core.primitives import (
     INEXACT,
     NUMBER,

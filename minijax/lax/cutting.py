@@ -19,13 +19,7 @@ import numpy as np
 from ..checks.primitives import any_symbolic, greater, same_dtypes, size_of
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
-from ..core.batching import (
-    batch_size,
-    bdim_at_front,
-    inserted,
-    primitive_batchers,
-    shifted_dims,
-)
+from ..core.batching import batch_size, bdim_at_front, inserted, primitive_batchers, shifted_dims
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import deflinear_jvp, instantiate_zeros
 from ..core.lowering import (
@@ -48,12 +42,7 @@ from ..core.primitives import (
     shape_primitive,
     sub,
 )
-from ..core.transposition import (
-    deflinear2,
-    deftranspose,
-    is_undefined_primal,
-    primitive_transposes,
-)
+from ..core.transposition import deflinear2, deftranspose, is_undefined_primal, primitive_transposes
 from ..fast_paths import repeatable
 from .families import all_at_front
 from .shaping import full_like, squeeze

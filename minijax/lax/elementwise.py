@@ -16,22 +16,11 @@ from ..checks import primitives as checks
 from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import def_numpy
-from ..core.batching import (
-    batch_size,
-    bdim_at_front,
-    primitive_batchers,
-)
+from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
-from ..core.lowering import (
-    cast_rule,
-    emit,
-    nary_rule,
-    register_lowering,
-)
-from ..core.lowering import (
-    convert as emit_convert,
-)
+from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
+from ..core.lowering import convert as emit_convert
 from ..core.primitives import (
     INEXACT,
     NUMBER,

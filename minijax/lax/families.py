@@ -17,21 +17,8 @@ from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvecto
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import (
-    Body,
-    Value,
-    nary_rule,
-    register_lowering,
-    typed_text,
-    with_dtype,
-)
-from ..core.primitives import (
-    broadcast_in_dim,
-    constant,
-    convert,
-    elementwise_type,
-    make_primitive,
-)
+from ..core.lowering import Body, Value, nary_rule, register_lowering, typed_text, with_dtype
+from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import trace_to_jaxpr
 from ..fast_paths import with_fast_evaluation
 from ..optional import may_be_asked

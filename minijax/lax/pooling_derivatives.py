@@ -29,12 +29,7 @@ from .cutting import slice as static_slice
 from .families import all_at_front, lower_fun
 from .reducing import combining_region, int_array, pads_text
 from .reductions import highest
-from .windowed_reductions import (
-    Windows,
-    check_sizes,
-    reduce_window,
-    windows_shape,
-)
+from .windowed_reductions import Windows, check_sizes, reduce_window, windows_shape
 
 # ----------------------------------------------------------------------------------------------
 # select_and_scatter: XLA's operation, with any functions

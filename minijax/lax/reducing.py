@@ -30,12 +30,7 @@ from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
 from . import bitwise, reductions
 from . import elementwise as prim
-from .control_flow.common import (
-    Region,
-    evaluate_compiled,
-    op_with_regions,
-    region_arguments,
-)
+from .control_flow.common import Region, evaluate_compiled, op_with_regions, region_arguments
 from .cutting import concatenate, slice_in_dim
 from .families import all_at_front
 from .out_shardings import call_sharded

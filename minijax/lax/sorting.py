@@ -16,13 +16,7 @@ from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.lowering import (
-    convert,
-    register_lowering,
-    tensor_type,
-    with_dtype,
-    with_shape,
-)
+from ..core.lowering import convert, register_lowering, tensor_type, with_dtype, with_shape
 from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import dtypes as dtypes_of_lax

@@ -56,30 +56,11 @@ from ._editing import (
     trim_zeros,
     unravel_index,
 )
-from ._bits import (
-    bitwise_count,
-    frexp,
-    gcd,
-    lcm,
-    ldexp,
-    nextafter,
-    packbits,
-    spacing,
-    unpackbits,
-)
+from ._bits import bitwise_count, frexp, gcd, lcm, ldexp, nextafter, packbits, spacing, unpackbits
 from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path
-from ._files import (
-    from_dlpack,
-    frombuffer,
-    fromfile,
-    fromiter,
-    fromstring,
-    load,
-    save,
-    savez,
-)
+from ._files import from_dlpack, frombuffer, fromfile, fromiter, fromstring, load, save, savez
 from ._grids import c_, mgrid, ogrid, r_
 from ._histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from ._inquiry import (
@@ -112,26 +93,8 @@ from ._joining import (
     vsplit,
     vstack,
 )
-from ._products import (
-    cross,
-    dot,
-    inner,
-    kron,
-    matvec,
-    outer,
-    tensordot,
-    vdot,
-    vecdot,
-    vecmat,
-)
-from ._quantiles import (
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    quantile,
-)
+from ._products import cross, dot, inner, kron, matvec, outer, tensordot, vdot, vecdot, vecmat
+from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from ._ranges import geomspace, linspace, logspace
 from ._nan_reductions import (
     nanargmax,
@@ -176,14 +139,7 @@ from ._reductions import (
     sum,
     var,
 )
-from ._running import (
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    nancumprod,
-    nancumsum,
-)
+from ._running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from ._scalar_types import (
     bfloat16,
     bool_,
@@ -224,14 +180,7 @@ from ._scalar_types import (
 )
 from ._searching import digitize, interp, searchsorted
 from ._select import broadcast_arrays
-from ._sequences import (
-    diff,
-    ediff1d,
-    gradient,
-    trapezoid,
-    unwrap,
-    vander,
-)
+from ._sequences import diff, ediff1d, gradient, trapezoid, unwrap, vander
 from ._sets import (
     intersect1d,
     isin,

@@ -23,14 +23,7 @@ from ._arguments import (
 )
 from ._constructors import asarray
 from ._select import _where
-from ._shaping import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    expand_dims,
-    ravel,
-    transpose,
-)
+from ._shaping import atleast_1d, atleast_2d, atleast_3d, expand_dims, ravel, transpose
 from ._staged import staged
 
 

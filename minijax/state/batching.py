@@ -21,13 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.batching import (
-    WithTrace,
-    batch_subtrace,
-    matchaxis,
-    moveaxis,
-    primitive_batchers,
-)
+from ..core.batching import WithTrace, batch_subtrace, matchaxis, moveaxis, primitive_batchers
 from ..core.core import typeof
 from ..lax.dynamic_slices import SLICES, Slice
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, transpose

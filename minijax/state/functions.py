@@ -20,15 +20,7 @@ from ..lax.indexing import getitem
 from ..pytree.registration import register_node_type
 from . import checks
 from .indexing import parse, selected_shape
-from .primitives import (
-    addupdate_p,
-    empty_ref_p,
-    free_ref_p,
-    freeze_p,
-    get_p,
-    new_ref_p,
-    swap_p,
-)
+from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p
 from .refs import Ref, is_ref
 
 

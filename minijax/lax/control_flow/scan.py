@@ -25,22 +25,11 @@ from ...checks.arguments import leaf_names
 from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import leaf_paths
 from ...core.array import owned
-from ...core.batching import (
-    WithTrace,
-    mapped_aval,
-    matchaxis,
-    primitive_batchers,
-    unmapped_aval,
-)
+from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
-from ...core.partial_eval import (
-    JaxprTrace,
-    dce_closed,
-    dce_rules,
-    default_partial_eval,
-)
+from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_partial_eval
 from ...core.primitives import broadcast_in_dim_p
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map

@@ -15,10 +15,7 @@ from ...core.util import split_list
 from ..cutting import emit_slice
 from ..families import inline_in_scope, lower_fun
 from ..slicing import dynamic_slice_p
-from .common import (
-    op_with_regions,
-    region_arguments,
-)
+from .common import op_with_regions, region_arguments
 from .scan import scan_p
 
 _INDEX = ShapedArray((), np.int32)

@@ -28,10 +28,7 @@ from ...core.transposition import (
 from ...core.util import merge_lists, partition_list, split_list
 from ...printing import unused_binders
 from ..out_shardings import cotangent_aval
-from .common import (
-    fixpoint,
-    move_inputs,
-)
+from .common import fixpoint, move_inputs
 from .scan import scan_p, without_leading
 
 # ----------------------------------------------------------------------------------------------

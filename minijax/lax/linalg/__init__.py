@@ -16,9 +16,7 @@ from .svd import SvdAlgorithm, svd, svd_p
 from .eig import EigImplementation, eig, eig_p
 from .schur import hessenberg, hessenberg_p, schur, schur_p
 from .tridiagonal import tridiagonal, tridiagonal_p, tridiagonal_solve, tridiagonal_solve_p
-from .products import (
-    cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p,
-)
+from .products import cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p
 
 # chapter 12
 from ...numpy.linalg._polar import qdwh

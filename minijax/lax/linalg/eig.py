@@ -26,13 +26,7 @@ from .common import (
     matrix_transpose,
     product,
 )
-from .lapack import (
-    by_platform,
-    info_type,
-    lapack_call,
-    nan_if_failed,
-    routine,
-)
+from .lapack import by_platform, info_type, lapack_call, nan_if_failed, routine
 from .solve import solve
 
 

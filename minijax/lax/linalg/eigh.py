@@ -21,14 +21,7 @@ from .common import (
     real_dtype,
     symmetrize,
 )
-from .lapack import (
-    has_lapack,
-    info_type,
-    lapack_call,
-    nan_if_failed,
-    routine,
-    triangle,
-)
+from .lapack import has_lapack, info_type, lapack_call, nan_if_failed, routine, triangle
 
 
 class EighImplementation(enum.Enum):

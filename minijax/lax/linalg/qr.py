@@ -18,15 +18,7 @@ from ...core.primitives import convert
 from ..cutting import concatenate, pad
 from ..families import INTEGER, lower_fun
 from ..shaping import broadcast_in_dim, expand_dims, full
-from .common import (
-    FLOAT_OR_COMPLEX,
-    adjoint,
-    eye,
-    linear_algebra_primitive,
-    real,
-    tril,
-    triu,
-)
+from .common import FLOAT_OR_COMPLEX, adjoint, eye, linear_algebra_primitive, real, tril, triu
 from .lapack import lapack_call, register_solver, routine
 from .lu import lu
 from .solve import lu_solve

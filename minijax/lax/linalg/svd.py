@@ -24,13 +24,7 @@ from .common import (
     real,
     real_dtype,
 )
-from .lapack import (
-    by_platform,
-    info_type,
-    lapack_call,
-    nan_if_failed,
-    routine,
-)
+from .lapack import by_platform, info_type, lapack_call, nan_if_failed, routine
 
 
 class SvdAlgorithm(enum.Enum):
