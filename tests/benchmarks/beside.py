@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.__main__ import PAGE, seconds
-from tests.benchmarks.measure import replaced, table, write_table
-from tests.benchmarks.workloads import X8, _mlp_data, fifteen, mlp_loss
+from tests.benchmarks.measure import least, replaced, table, times_in, write_table
+from tests.benchmarks.workloads import X8, chain, fifteen, mlp_data, mlp_loss
 
 COLUMNS = ("JAX", "autograd", "PyTorch", "minijax")
 BEGIN, END = "<!-- Beside others: by `tests.benchmarks.beside` -->\n", "<!-- Beside others ends -->\n"
@@ -64,18 +64,15 @@ def view(jx):
     return lambda: x[1:5]
 
 
-def chain(jx: Any, x: Any, operations: int) -> Any:
-    """Sines and products, one after the other."""
-    sin = jx.numpy.sin
-    for _ in range(operations // 2):
-        x = sin(x) * 1.01
-    return x
+def sines_and_products(jx: Any, x: Any, operations: int) -> Any:
+    """`chain` by NumPy's name for the sine, which all the libraries have."""
+    return chain(SimpleNamespace(lax=jx.numpy), x, operations)
 
 
 @work("100 sines and products")
 def sines(jx):
     x = jx.numpy.asarray(X8)
-    return lambda: chain(jx, x, 100)
+    return lambda: sines_and_products(jx, x, 100)
 
 
 @work("the sum of a million floats")
@@ -93,18 +90,18 @@ def grad(jx):
 @work("gradient of 1,000 sines and products")
 def grad_of_loop(jx):
     x = jx.numpy.asarray(X8)
-    return lambda: jx.grad(lambda x: jx.numpy.sum(chain(jx, x, 1000)))(x)
+    return lambda: jx.grad(lambda x: jx.numpy.sum(sines_and_products(jx, x, 1000)))(x)
 
 
 @work("value and gradient of an MLP, 64-32-32-10")
 def mlp(jx):
-    params, x, y = _mlp_data(jx, (64, 32, 32, 10), batch=32)
+    params, x, y = mlp_data(jx, (64, 32, 32, 10), batch=32)
     return lambda: jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
 
 
 @work("value and gradient of an MLP, 784-256-256-10")
 def large_mlp(jx):
-    params, x, y = _mlp_data(jx, (784, 256, 256, 10), batch=128)
+    params, x, y = mlp_data(jx, (784, 256, 256, 10), batch=128)
     return lambda: jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
 
 
@@ -160,37 +157,18 @@ def _ours_or_jax(name: str) -> Any:
 # The table
 
 
-def least(calls: list[Callable[[], Any]]) -> list[float]:
-    """Seconds a call, for each of the libraries."""
-    repeats, best = [], [float("inf")] * len(calls)
-    for call in calls:
-        for _ in range(10):  # what is learned, or compiled
-            call()
-        start = time.perf_counter()
-        call()
-        repeats.append(max(1, int(TURN / (time.perf_counter() - start))))
-    for _ in range(ROUNDS):
-        for i, call in enumerate(calls):
-            start = time.perf_counter()
-            for _ in range(repeats[i]):
-                out = call()
-            wait(out)
-            best[i] = min(best[i], (time.perf_counter() - start) / repeats[i])
-    return best
-
-
-def wait(out: Any) -> None:
-    for x in out if isinstance(out, (tuple, list)) else [out]:
-        if isinstance(x, (tuple, list)):
-            wait(x)
-        getattr(x, "block_until_ready", lambda: None)()
+def times_of(calls: list[Callable[[], Any]]) -> list[float]:
+    """Seconds of a call in each of the libraries."""
+    least(calls, [10] * len(calls), 1, time.perf_counter)  # what is learned, or compiled
+    times = [times_in(TURN, call, time.perf_counter) for call in calls]
+    return least(calls, times, ROUNDS, time.perf_counter)
 
 
 def rows(found: dict[str, Any], wanted: list[str]) -> Iterator[list[str]]:
     for name, build in WORK.items():
         if wanted and not any(part in name for part in wanted):
             continue
-        times = dict(zip(found, least([build(jx) for jx in found.values()])))
+        times = dict(zip(found, times_of([build(jx) for jx in found.values()])))
         cells = [seconds(times[column]) if column in times else "" for column in COLUMNS]
         ratios = [f"{times['minijax'] / times[other]:.2f}" if other in times else ""
                   for other in ("JAX", "autograd")]

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.measure import least
+
 X = np.linspace(0.1, 0.8, 8).astype(np.float32)
 TURN, ROUNDS = 300, 60
 
@@ -176,23 +178,6 @@ def constant_inside(jx):
     return lambda: f(x)
 
 
-def least(calls: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Seconds a call, for each of the libraries."""
-    for call in calls:
-        for _ in range(30):
-            call()
-    best = [float("inf")] * len(calls)
-    for _ in range(rounds):
-        for i, call in enumerate(calls):
-            start = time.thread_time()
-            for _ in range(TURN):
-                out = call()
-            spent = time.thread_time() - start
-            getattr(out, "block_until_ready", lambda: None)()
-            best[i] = min(best[i], spent / TURN)
-    return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.dispatch",
                                      description=__doc__)
@@ -206,7 +191,9 @@ def main() -> None:
     for name, build in KINDS.items():
         if options.kinds and not any(part in name for part in options.kinds):
             continue
-        theirs, ours = least([build(jx) for jx in libraries], options.rounds)
+        calls = [build(jx) for jx in libraries]
+        least(calls, [30, 30], 1, time.thread_time)  # what is learned, or compiled
+        theirs, ours = least(calls, [TURN, TURN], options.rounds, time.thread_time)
         print(f"| {name} | {theirs * 1e6:.2f} | {ours * 1e6:.2f} | {ours / theirs:.2f} |",
               flush=True)
 

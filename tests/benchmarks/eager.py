@@ -26,13 +26,14 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.eager_rows import more_rows
-from tests.benchmarks.measure import ROOT
+from tests.benchmarks.measure import ROOT, least, times_in
 from tests.numpy.calls import ARRAYS, rows
 
 MODULES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "scipy.special",
            "scipy.linalg", *(f"scipy.stats.{name}" for name in ("norm", "beta", "gamma", "t")))
 NUMBERS = {"f": 0.5, "i": 3, "u": 3, "b": True, "c": 1 + 2j}
 LIMIT = 1.2  # slower than this is a fault
+TURN = 0.004  # seconds
 # What is tried, as source text: `x` floats, `i` integers, `b` booleans, `m`, `sq` matrices.
 GUESSES = (
     "x", "x, x", "i, i", "i", "m", "m, m", "sq", "sq, sq", "x, 0", "m, 0", "m, (1,)", "x, 2",
@@ -101,21 +102,10 @@ def is_array(jx: Any, out: Any) -> bool:
     return bool(leaves) and all(isinstance(leaf, jx.Array) for leaf in leaves)
 
 
-def times_of(calls: list[Callable[[], Any]], libraries: tuple[Any, Any], turns: int,
-             budget: float = 0.004) -> list[float]:
+def times_of(calls: list[Callable[[], Any]], turns: int) -> list[float]:
     """CPU seconds of a call in each library: the least of so many rounds, by turns."""
-    def round_of(call: Callable, jx: Any, n: int) -> float:
-        start = time.process_time()
-        for _ in range(n):
-            out = call()
-        jx.block_until_ready(out)
-        return (time.process_time() - start) / n
-
-    pairs = [*zip(calls, libraries, strict=True)]
-    sizes = [max(1, int(budget / max(round_of(*pair, 8), 1e-7))) for pair in pairs]
-    rounds = [[round_of(*pair, n) for pair, n in zip(pairs, sizes, strict=True)]
-              for _ in range(turns)]
-    return [*map(min, zip(*rounds, strict=True))]
+    times = [times_in(TURN, call, time.process_time) for call in calls]
+    return least(calls, times, turns, time.process_time)
 
 
 def main() -> None:
@@ -131,7 +121,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # `save` writes files
         for row in calls(libraries, scopes, options.names):  # type: ignore[arg-type]
             both = [eval(f"lambda: {row}", scope) for scope in scopes]
-            theirs, ours = times_of(both, libraries, options.turns)  # type: ignore[arg-type]
+            theirs, ours = times_of(both, options.turns)
             table.append((ours / theirs, f"| `{row}` | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | "
                                          f"{ours / theirs:.2f} |"))
             print(table[-1][1], file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,37 @@ class Process:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
+
+
+def wait(out: Any) -> None:
+    """Wait until the arrays in nested containers are computed."""
+    if isinstance(out, (tuple, list, dict)):
+        for x in out.values() if isinstance(out, dict) else out:
+            wait(x)
+    else:
+        getattr(out, "block_until_ready", lambda: None)()
+
+
+def time_of(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> float:
+    """Seconds of a call, where it is made so many times before its result is awaited."""
+    start = clock()
+    for _ in range(times):
+        out = call()
+    wait(out)
+    return max(clock() - start, 1e-9) / times
+
+
+def times_in(seconds: float, call: Callable[[], Any], clock: Callable[[], float]) -> int:
+    """How many calls take so many seconds, at least one."""
+    return max(1, int(seconds / time_of(call, 8, clock)))
+
+
+def least(calls: Sequence[Callable[[], Any]], times: Sequence[int], rounds: int,
+          clock: Callable[[], float]) -> list[float]:
+    """The least seconds of each call, of rounds in which the calls take turns."""
+    found = [[time_of(call, n, clock) for call, n in zip(calls, times, strict=True)]
+             for _ in range(rounds)]
+    return [*map(min, zip(*found, strict=True))]
 
 
 def write_table(name: str, about: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tests.benchmarks.measure import time_of
 from tests.benchmarks.workloads import COMPILED, WORKLOADS
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -51,12 +52,7 @@ class Worker:
         return self._run(row, n)
 
     def _run(self, row: str, n: int) -> float:
-        piece = self.pieces[row]
-        start = self.clock()
-        for _ in range(n):
-            out = piece()
-        _wait(self.jx, out)
-        return max(self.clock() - start, 1e-9) / n
+        return time_of(self.pieces[row], n, self.clock)
 
     def compiled(self, name: str) -> dict[str, float]:
         """Figures of XLA's for a compiled program."""
@@ -68,12 +64,6 @@ class Worker:
             "bytes accessed": cost["bytes accessed"],
             "temporary bytes": memory.temp_size_in_bytes,
         }
-
-
-def _wait(jx: Any, tree: Any) -> None:
-    for leaf in jx.tree_util.tree_leaves(tree):
-        if hasattr(leaf, "block_until_ready"):
-            leaf.block_until_ready()
 
 
 def main() -> None:

@@ -147,7 +147,7 @@ def vmap(jx):
 
 @workload("value_and_grad of an MLP, eager", goal=0.15, mark=0.25)
 def eager_mlp(jx):
-    params, x, y = _mlp_data(jx, (64, 32, 32, 10), batch=32)
+    params, x, y = mlp_data(jx, (64, 32, 32, 10), batch=32)
     return lambda: jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
 
 
@@ -272,7 +272,7 @@ def mlp_loss(jx: Any, params: Any, x: Any, y: Any) -> Any:
     return -jx.numpy.mean(jx.numpy.sum(y * (logits - normaliser), axis=1))
 
 
-def _mlp_data(jx: Any, sizes: tuple[int, ...], batch: int) -> tuple[Any, Any, Any]:
+def mlp_data(jx: Any, sizes: tuple[int, ...], batch: int) -> tuple[Any, Any, Any]:
     random = np.random.RandomState(0)
 
     def array(*shape: int) -> Any:
@@ -285,7 +285,7 @@ def _mlp_data(jx: Any, sizes: tuple[int, ...], batch: int) -> tuple[Any, Any, An
 
 def mlp_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
     """One step of gradient descent, not yet jitted, and its arguments."""
-    args = _mlp_data(jx, (784, 256, 256, 10), batch=128)
+    args = mlp_data(jx, (784, 256, 256, 10), batch=128)
 
     def step(params, x, y):
         loss, grads = jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
@@ -549,7 +549,7 @@ def black_scholes_gradient(jx: Any) -> tuple[Callable[..., Any], tuple]:
 
 def clipped_gradients(jx: Any) -> tuple[Callable[..., Any], tuple]:
     """The mean of the gradients of single examples, each scaled to a length of 1 at most."""
-    args = _mlp_data(jx, (784, 256, 10), batch=64)
+    args = mlp_data(jx, (784, 256, 10), batch=64)
 
     def clipped(params, x, y):
         grads = jx.grad(functools.partial(mlp_loss, jx))(params, x[None], y[None])
