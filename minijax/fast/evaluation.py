@@ -84,7 +84,7 @@ def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
     return evaluate
 
 
-def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
+def one_array(rule: Callable, evaluate: Callable) -> Callable:
     """`evaluate`, with a fast path for an array in NumPy, of a type that was met before."""
     known: dict[tuple, ShapedArray] = {}
 
@@ -99,7 +99,7 @@ def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Calla
     return fast
 
 
-def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
+def two_arrays(rule: Callable, evaluate: Callable) -> Callable:
     """`evaluate`, with a fast path for an array and an array or a NumPy scalar."""
     known: dict[tuple, ShapedArray] = {}
 
@@ -146,7 +146,7 @@ def for_known_types(primitive: Primitive, rule: Callable, evaluate: Callable) ->
     number = _number_of_arguments(rule)
     if number not in (1, 2) or primitive.multiple_results:
         return evaluate
-    return (one_array if number == 1 else two_arrays)(primitive, rule, evaluate)
+    return (one_array if number == 1 else two_arrays)(rule, evaluate)
 
 
 class FastEvaluation(Extension):
