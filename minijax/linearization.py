@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .checks.staging import unchecked_constants
-from .core.calls import Call, calls
+from .core.calls import Call, calls, with_zero_tangents
 from .core.core import Primitive, new_trace, set_current_trace, state, typeof
 from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
 from .core.jaxpr import (
@@ -207,8 +207,7 @@ def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
     out_tangents: list = []
     if linear.outvars or linear.effects:
         out_tangents = default_partial_eval(trace, call.primitive, operands, linear_params)
-    zeros = map(Zero.from_primal_value, partition_list(nonzeros_out, outs)[0])
-    return outs, merge_lists(nonzeros_out, zeros, out_tangents)
+    return with_zero_tangents([*outs, *out_tangents], nonzeros_out)
 
 
 deflinearization(jit_p, partial(linearize_call, calls[jit_p]))

@@ -90,9 +90,14 @@ def _jvp_of_call(call: Call, primals, tangents, **params):
         jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(jaxpr.outvars))
     outs = call.primitive.bind(*primals, *partition_list(nonzeros, tangents)[1], **call.params(
         params, jaxpr, _with_tangents(nonzeros), _with_tangents(nonzeros_out)))
-    primals_out, tangents_out = outs[:len(nonzeros_out)], outs[len(nonzeros_out):]
-    zeros = map(Zero.from_primal_value, partition_list(nonzeros_out, primals_out)[0])
-    return primals_out, merge_lists(nonzeros_out, zeros, tangents_out)
+    return with_zero_tangents(outs, nonzeros_out)
+
+
+def with_zero_tangents(outs: Sequence, nonzeros: Sequence[bool]) -> tuple[Sequence, list]:
+    """Primals and tangents from the results of a `jvp_jaxpr`, which has the nonzero ones only."""
+    primals_out, tangents_out = outs[:len(nonzeros)], outs[len(nonzeros):]
+    zeros = map(Zero.from_primal_value, partition_list(nonzeros, primals_out)[0])
+    return primals_out, merge_lists(nonzeros, zeros, tangents_out)
 
 
 def _with_tangents(nonzeros) -> list[int]:

@@ -8,7 +8,6 @@ or how often, XLA applies them.
 from __future__ import annotations
 
 import functools
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,7 +33,7 @@ from .control_flow.common import Region, evaluate_compiled, op_with_regions, reg
 from .cutting import concatenate, slice_in_dim
 from .families import all_at_front
 from .out_shardings import call_sharded
-from .shaping import full, reshape, squeeze
+from .shaping import full, squeeze
 
 # ----------------------------------------------------------------------------------------------
 # The function, as a jaxpr
@@ -240,17 +239,10 @@ def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
     operand_tangents, init_tangents = split_list(tangents, [len(operands)])
     if any(type(t) is not Zero for t in init_tangents):
         raise NotImplementedError("reduce has no derivative in its initial values.")
-    flat = [_as_one_dimension(x, dimensions) for x in operands]
-    tangents = [_as_one_dimension(instantiate_zeros(t), dimensions) for t in operand_tangents]
+    flat = [reductions.as_one_dimension(x, dimensions) for x in operands]
+    tangents = [reductions.as_one_dimension(instantiate_zeros(t), dimensions)
+                for t in operand_tangents]
     return jvpfun(functools.partial(_by_halves, jaxpr_as_fun(jaxpr), inits), flat, tangents)
-
-
-def _as_one_dimension(x, dimensions):
-    """`x` with these dimensions in front, as one."""
-    shape = typeof(x).shape
-    kept = [d for d in range(len(shape)) if d not in dimensions]
-    size = math.prod(shape[d] for d in dimensions)
-    return reshape(x, [size, *(shape[d] for d in kept)], (*dimensions, *kept))
 
 
 def _by_halves(combine, inits, *xs):

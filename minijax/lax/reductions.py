@@ -193,19 +193,25 @@ def jvp_through(program: Callable) -> Callable:
     return rule
 
 
-def _product_by_halves(x, *, axes):
-    """The product over `axes`, multiplying the first half with the second until one is left."""
+def as_one_dimension(x, axes: Sequence[int]):
+    """`x` with these dimensions in front, as one."""
     shape = typeof(x).shape
     others = [d for d in range(len(shape)) if d not in axes]
     size = math.prod(shape[d] for d in axes)
-    x = reshape(x, [size] + [shape[d] for d in others], (*axes, *others))
+    return reshape(x, [size, *(shape[d] for d in others)], (*axes, *others))
+
+
+def _product_by_halves(x, *, axes):
+    """The product over `axes`, multiplying the first half with the second until one is left."""
+    x = as_one_dimension(x, axes)
+    size, *rest = typeof(x).shape
     if size == 0:
-        return full([shape[d] for d in others], const_like(x, 1))
+        return full(rest, const_like(x, 1))
     while (n := typeof(x).shape[0]) > 1:
         half = (n + 1) // 2
         first, second = slice_in_dim(x, 0, half), slice_in_dim(x, half, None)
         if n % 2:
-            config = [(0, 1, 0)] + [(0, 0, 0)] * len(others)
+            config = [(0, 1, 0)] + [(0, 0, 0)] * len(rest)
             second = pad(second, const_like(x, 1), config)
         x = mul(first, second)
     return squeeze(x, (0,))

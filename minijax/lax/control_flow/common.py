@@ -20,7 +20,7 @@ from ...core import dtypes
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ...core.extension import hooks, point
-from ...core.forward import Zero, zeros
+from ...core.forward import zeros
 from ...core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -35,7 +35,7 @@ from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
-from ...core.util import merge_lists, partition_list
+from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
@@ -235,13 +235,6 @@ def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) ->
 
 
 @weakref_cache
-def with_zero_tangents(outs: Sequence, nonzeros: Sequence[bool]) -> tuple[Sequence, list]:
-    """Primals and tangents from the results of a `jvp_jaxpr`, which has the nonzero ones only."""
-    primals, tangents = outs[:len(nonzeros)], outs[len(nonzeros):]
-    zeros = map(Zero.from_primal_value, partition_list(nonzeros, primals)[0])
-    return primals, merge_lists(nonzeros, zeros, tangents)
-
-
 def keep_outputs(jaxpr: ClosedJaxpr, keep: tuple[bool, ...]) -> ClosedJaxpr:
     """The jaxpr with only those results that are kept; its equations are left as they are."""
     outvars = [v for v, kept in zip(jaxpr.outvars, keep, strict=True) if kept]

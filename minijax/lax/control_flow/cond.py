@@ -27,6 +27,7 @@ from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core.api import stop_gradient
 from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
+from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
@@ -77,7 +78,6 @@ from .common import (
     stage,
     type_difference,
     with_type,
-    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 

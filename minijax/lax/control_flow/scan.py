@@ -26,6 +26,7 @@ from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import leaf_paths
 from ...core.array import owned
 from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
+from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -57,7 +58,6 @@ from .common import (
     stage,
     to_front,
     traced_constants_apart,
-    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 

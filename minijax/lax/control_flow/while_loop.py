@@ -28,6 +28,7 @@ from ...checks.jaxpr import can_happen_for_all, is_ordered
 from ...checks.staging import check_parameters, custom_typechecks
 from ...core.array import ensure_array
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
+from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
@@ -68,7 +69,6 @@ from .common import (
     spread_inputs,
     stage,
     to_front,
-    with_zero_tangents,
 )
 from .parts import enter_rules, flat, grouped
 
