@@ -31,7 +31,7 @@ SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
 NARROW = frozenset(map(np.dtype, (
     ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4)))
 
-run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
+run = _Quiet().run  # as `quiet.run`, without a look-up of the thread; for one thread at a time
 
 
 def quietly(function: Callable, *values: Any) -> Any:

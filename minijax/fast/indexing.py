@@ -58,7 +58,7 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
 
 
 def _filled(value: np.ndarray, places: np.ndarray, axis: int | None, along: bool) -> Any:
-    """The elements at places of which some are out of bounds: NaN or the lowest integer there."""
+    """The elements at these places; NaN, or the lowest integer, for places out of bounds."""
     kind, value = value.dtype.kind, value.reshape(-1) if axis is None else value
     if kind not in "if" or not value.size or not -value.ndim <= (axis or 0) < value.ndim:
         return None
@@ -85,8 +85,8 @@ def _filled(value: np.ndarray, places: np.ndarray, axis: int | None, along: bool
 
 @functools.lru_cache(maxsize=256)
 def _bounds(size: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.dtype]:
-    """What makes an index from the end positive, where indices end then, and their dtype, in which
-    what is negative is large."""
+    """The size, which makes an index from the end positive; the end of all indices after that; and
+    their unsigned dtype, in which a negative number is large."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     return np.asarray(size, dtype), np.asarray(2 * size, unsigned), unsigned
 

@@ -283,7 +283,7 @@ class FastCall(JitFunction):
 
     @api_boundary
     def _first_call(self, key, args, kwargs):
-        """A call the core's way. The next one has the fast path."""
+        """A call by the core, whose program the next call finds on the fast path."""
         if settings.disable_jit.value:
             return JitFunction.__call__(self, *args, **kwargs)
         call = self._call(args, kwargs)

@@ -112,8 +112,8 @@ def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
 
 
 def is_slow(x: Any) -> bool:
-    """Whether it is an array of a dtype for which NumPy is slow for a few elements, too: whether a
-    program of XLA's is better is decided in the first call, because its bits are others."""
+    """Whether it is an array of a dtype for which NumPy is slow even for few elements. The first
+    call decides whether a program of XLA's is better, because its results have other bits."""
     return type(x) is Array and (x.aval.dtype in _BFLOAT16 or x.aval.dtype in _COMPLEX) and (
         not forks.inherited)
 

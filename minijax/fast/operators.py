@@ -94,7 +94,7 @@ def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Calla
 
 
 class _Known:
-    """What is known of a primitive's results and operands, by the types of arrays beside them."""
+    """The types of a primitive's results, and second operands as arrays, by the operands' types."""
 
     def __init__(self, primitive: Primitive, kinds: str):
         self.primitive, self.kinds = primitive, kinds

@@ -528,7 +528,7 @@ class IndexUpdateRef:
       mode: what happens to indices out of bounds: "clip" (moved inside), "fill" or "drop" (`get`
         fills in, the others leave them out), "promise_in_bounds".
       wrap_negative_indices: whether negative integers count from the end.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     >>> x = jnp.zeros(4)
     >>> x.at[1].set(5.0).at[jnp.array([2, 2])].add(1.0).tolist()

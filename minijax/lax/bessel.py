@@ -1,6 +1,6 @@
 """Chapter 11: modified Bessel functions, scaled by exp(-|x|) so that they do not overflow.
 
-CHLO knows the one of order 1. That of order 0 is the mean of exp(|x| (cos θ - 1)) over the circle,
+CHLO has the one of order 1. That of order 0 is the mean of exp(|x| (cos θ - 1)) over the circle,
 https://dlmf.nist.gov/10.32.E1. Averaging over equidistant angles converges so fast that it is how
 we find, once for each precision, two polynomials that replace it.
 """

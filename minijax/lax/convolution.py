@@ -282,7 +282,7 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: see the module; one of them must be 1.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with a batch, a feature and n spatial dimensions.

@@ -94,7 +94,7 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
       shape: of the bits.
       dtype: of the bits, an unsigned integer type.
       algorithm: the generator.
-      out_sharding: how the bits lie on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the bits, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       the next state, and an array of random bits.

@@ -256,7 +256,7 @@ def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None
              *(d for d in b_loops if d not in batch), *[column] * b_is_matrix]
     if out_sharding is None:
         out = dot_general_p.bind(a, b, **params)
-    elif ones or order != sorted(order):  # the result of the product lies otherwise
+    elif ones or order != sorted(order):  # the product has its dimensions in another order
         return call_sharded(matmul, a, b, precision=precision, out_sharding=out_sharding,
                             preferred_element_type=preferred_element_type)
     else:

@@ -1,6 +1,6 @@
-"""Chapter 9: the parameter `out_sharding`, by which a caller says how a result lies (chapter 14).
+"""Chapter 9: the parameter `out_sharding`, by which a caller states a sharding (chapter 14).
 
-Without chapter 14 there is nothing to be said, and the parameter must be `None`.
+Without chapter 14 there are no shardings, and the parameter must be `None`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         sequence of dimensions.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with the batch dimensions first, then the others of `lhs`, then those of `rhs`.

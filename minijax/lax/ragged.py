@@ -59,7 +59,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
       group_sizes: `g` integers, how many rows each group has; rows beyond are in none.
       precision, preferred_element_type: as for `lax.dot_general`.
       group_offset: must be `None`.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array of shape `(m, n)`; rows in no group are zero.

@@ -1,7 +1,7 @@
-"""Chapter 11: special functions, which XLA knows how to compute and NumPy does not.
+"""Chapter 11: special functions, which XLA can compute and NumPy cannot.
 
 A row is a name, what CHLO (a dialect that XLA expands) calls the operation, and the derivative.
-Evaluation compiles the one primitive. A special function that CHLO does not know has a program of
+Evaluation compiles the one primitive. A special function that CHLO lacks has a program of
 ordinary operations instead (`special_primitive`, `lower_program`), in a file of its own.
 """
 

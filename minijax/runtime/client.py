@@ -309,7 +309,7 @@ def _to_numpy(buffer):
     if not buffer.is_ready():
         buffer.block_until_ready()  # which Ctrl-C can interrupt
     if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
-        return fetch(buffer)  # for one because np.asarray would import jax
+        return fetch(buffer)  # np.asarray would import jax, for example
     dtype = buffer.aval.dtype
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
@@ -432,7 +432,7 @@ class Executable:
         """Start the program; it runs on while the results are handed out.
 
         Raises:
-          JaxRuntimeError: XLA refuses, for one because a buffer was donated before.
+          JaxRuntimeError: XLA refuses, for example because a buffer was donated before.
         """
         if _lost:
             refuse_after_fork()

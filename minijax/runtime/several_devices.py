@@ -76,7 +76,7 @@ def hlo_sharding(tiling: Tiling):
 
 def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
     """The tilings of a partitioned program's arguments and of its results. (For summands, `None`:
-    callers know how they lie.)"""
+    callers know their shardings.)"""
     return tuple(  # type: ignore[return-value]
         [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
         for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())

@@ -332,15 +332,14 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """How the arguments lie: a pair (args, kwargs), with `None` for those that are not needed.
-        """
+        """The shardings of the arguments: a pair (args, kwargs), with `None` for unused ones."""
         ins, _ = self._shardings()
         shardings = dict(zip(self._program.kept, ins))
         return self.in_tree.unflatten([shardings.get(i) for i in self._numbers()])
 
     @property
     def output_shardings(self) -> Any:
-        """How the results lie: a pytree like the result."""
+        """The shardings of the results: a pytree like the result."""
         return self.out_tree.unflatten(self._shardings()[1])
 
     @property

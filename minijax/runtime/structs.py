@@ -108,8 +108,8 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x) -> ShapeDtypeStruct:
-        """The shape and dtype of the array, number or struct `x`, and where it lies if the user
-        chose that.
+        """The shape and dtype of the array, number or struct `x`, and its sharding if the user
+        chose one.
 
         Raises:
           NotImplementedError: `x` is a reference, or a value of a type of a library.

@@ -23,7 +23,7 @@ def solve(a, b):
     """The solution X of A X = B.
 
     If X changes with A and B, then A Ẋ = Ḃ - Ȧ X: derivatives are solutions of equations with the
-    same matrix, and reverse mode needs those with its transpose. `custom_linear_solve` sees to it.
+    same matrix, and reverse mode needs those with its transpose. `custom_linear_solve` solves both.
 
     Args:
       a: matrices, shape `(..., m, m)`; dtype floating or complex.
