@@ -279,6 +279,9 @@ OTHERWISE: dict[str, list[str]] = {
     "sparse arrays that share their indices are added element by element; JAX appends one": [
         "(lambda M: (M + M).nse)(__import__('importlib').import_module("
         "jax.__name__ + '.experimental.sparse').BCOO.fromdense(jnp.ones(3)))"],
+    "JAX differentiates a bisection by its first bounds; here the eigenvalues, which it finds": [
+        "jax.jvp(lambda d: jax.scipy.linalg.eigh_tridiagonal(d, jnp.array([1.0, 2.0]), "
+        "eigvals_only=True), (jnp.array([4.0, 3.0, 2.0]),), (jnp.array([1.0, 0.0, 2.0]),))[1]"],
     "JAX differentiates the product with the transposed matrix; here it is that of the matrix": [
         "(lambda M: jax.grad(lambda d: (type(M)((d, M.indices, M.indptr), shape=(2, 2)) @ "
         "jnp.array([1.0, 2.0])).sum())(M.data))(__import__('importlib').import_module("

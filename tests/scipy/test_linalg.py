@@ -12,6 +12,8 @@ from tests.numpy.test_linalg import second_derivatives
 from tests.oracle import both, subject
 from tests.oracle.calls import program, rows_of
 
+jnp = subject.numpy
+
 RNG = np.random.default_rng(1)
 
 # As in the tests of `numpy.linalg`; and lo: lower triangular, v: a vector of 4, d and k: diagonals
@@ -117,6 +119,46 @@ def test_eigenvectors_of_equal_eigenvalues():
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(5), atol=1e-5)
     T = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
     np.testing.assert_allclose(T @ vectors, vectors * values, atol=2e-5)
+
+
+@pytest.mark.parametrize("select_range", [(0, 3), (1, 2), (3, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_derivatives_of_a_tridiagonal_matrix_are_those_of_the_dense_one(dtype, select_range):
+    """JAX differentiates the bisection, whose derivative is that of its first bounds."""
+    d, d_dot = np.array([[4.0, 3, 2, -1], [0.9, -0.3, 0.7, 0.4]])
+    e, e_dot = np.array([[1.3, -0.8, 0.5], [0.2, 0.5, -0.6]]).astype(dtype)
+    if dtype == np.complex128:
+        e, e_dot = e + 1j * np.array([0.2, 0.4, -0.3]), e_dot + 1j * np.array([-0.1, 0.3, 0.2])
+    first, last = select_range
+    select = {"select": "i", "select_range": select_range}
+
+    def projections(vectors):
+        return jnp.einsum("ik,jk->kij", vectors, vectors.conj())
+
+    def tridiagonal(d, e):
+        values, vectors = subject.scipy.linalg.eigh_tridiagonal(d, e, **select)
+        return values, projections(vectors)
+
+    def dense(d, e):
+        matrix = jnp.diag(d).astype(dtype) + jnp.diag(e, 1) + jnp.diag(e.conj(), -1)
+        values, vectors = jnp.linalg.eigh(matrix)
+        return values[first:last + 1], projections(vectors[:, first:last + 1])
+
+    def values_alone(d, e):
+        return subject.scipy.linalg.eigh_tridiagonal(d, e, eigvals_only=True, **select)
+
+    with subject.enable_x64(True):
+        points, directions = (d.astype(dtype), e), (d_dot.astype(dtype), e_dot)
+        got, wanted = (subject.jvp(f, points, directions) for f in (tridiagonal, dense))
+        subject.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-8), got, wanted)
+        alone = subject.jvp(values_alone, points, directions)
+        np.testing.assert_allclose(alone, [part[0] for part in wanted], atol=1e-8)
+        pulled = [subject.jit(subject.vjp(f, *points)[1])(np.arange(1.0, last - first + 2))
+                  for f in (values_alone, lambda *x: dense(*x)[0])]
+        subject.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-8), *pulled)
+        curvatures = [subject.jvp(lambda *x: subject.jvp(f, x, directions)[1], points, directions)[1]
+                      for f in (values_alone, lambda *x: dense(*x)[0])]
+        np.testing.assert_allclose(*curvatures, atol=1e-7)
 
 
 DIFFERENTIABLE = rows_of("""

@@ -9,6 +9,7 @@ import numpy as np
 from ... import numpy as jnp
 from ... import random
 from ...core import dtypes
+from ...custom_rules import custom_jvp
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.fori_loop import fori_loop
 from ...lax.control_flow.while_loop import while_loop
@@ -33,7 +34,8 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a",
       key: for the random vectors that the inverse iteration starts from.
 
     Returns:
-      the eigenvalues `(k,)`, ascending, and the eigenvectors `(n, k)`, or only the former.
+      the eigenvalues `(k,)`, ascending, and the eigenvectors `(n, k)`, or only the former. Their
+      derivatives take all eigenvectors: about as long as those of `eigh`.
 
     Raises:
       NotImplementedError: `select` "v".
@@ -50,11 +52,9 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a",
     numbers = _numbers(len(d), select, select_range)
     if len(d) <= 1:
         return jnp.real(d) if eigvals_only else (jnp.real(d), jnp.eye(len(d), dtype=d.dtype))
-    values = _bisect(jnp.real(d), jnp.abs(e), numbers, tol)
     if eigvals_only:
-        return values
-    key = random.key(42) if key is None else key
-    return values, _inverse_iteration(jnp.real(d), e, values, key).T
+        return _eigenvalues(jnp.real(d), e, numbers, tol)
+    return _eigenpairs(jnp.real(d), e, numbers, tol, random.key(42) if key is None else key)
 
 
 def _numbers(n, select, select_range):
@@ -70,6 +70,58 @@ def _numbers(n, select, select_range):
         raise ValueError("for select='i', select_range must be a range that is not empty; got "
                          f"{select_range}")
     return jnp.arange(select_range[0], select_range[1] + 1, dtype=np.int32)
+
+
+# ----------------------------------------------------------------------------------------------
+# Both, with their derivatives. Bisection and iteration have none of their own: what they compare
+# and count is constant. The derivatives are those of perturbation theory.
+
+
+@custom_jvp
+def _eigenvalues(d, e, numbers, tol):
+    return _bisect(d, jnp.abs(e), numbers, tol)
+
+
+@custom_jvp
+def _eigenpairs(d, e, numbers, tol, key):
+    values = _bisect(d, jnp.abs(e), numbers, tol)
+    return values, _inverse_iteration(d, e, values, key).T
+
+
+@_eigenvalues.defjvp
+def _(primals, tangents):
+    d, e, numbers, _ = primals
+    vectors = _dense_eigh(d, e)[1][:, numbers]
+    return _eigenvalues(*primals), _quadratic(vectors, _product(*tangents[:2], vectors))
+
+
+@_eigenpairs.defjvp
+def _(primals, tangents):
+    """v' is the sum over the other eigenvectors u, of eigenvalue μ, of u (u* T' v) / (λ - μ)."""
+    d, e, numbers, *_ = primals
+    values, vectors = _eigenpairs(*primals)
+    all_values, all_vectors = _dense_eigh(d, e)
+    change = _product(*tangents[:2], vectors)
+    is_own = jnp.arange(len(d))[:, None] == numbers
+    gaps = jnp.where(is_own, np.inf, values - all_values[:, None])
+    vectors_dot = all_vectors @ ((all_vectors.conj().T @ change) / gaps)
+    return (values, vectors), (_quadratic(vectors, change), vectors_dot)
+
+
+def _dense_eigh(d, e):
+    return linalg.eigh(jnp.diag(d.astype(e.dtype)) + jnp.diag(e, 1) + jnp.diag(e.conj(), -1))
+
+
+def _product(d, e, x):
+    """The tridiagonal matrix times `x`."""
+    column = e[:, None]
+    above = jnp.pad(column * x[1:], ((0, 1), (0, 0)))
+    below = jnp.pad(column.conj() * x[:-1], ((1, 0), (0, 0)))
+    return d[:, None] * x + above + below
+
+
+def _quadratic(vectors, products):
+    return jnp.real(jnp.sum(vectors.conj() * products, axis=0))
 
 
 # ----------------------------------------------------------------------------------------------
