@@ -148,3 +148,13 @@ def test_products_of_weak_arrays_have_the_default_width(name):
             return getattr(jx.numpy, name)(x, x)
 
     both(lambda jx: lambda: product(jx))
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "median", "nanmedian"])
+def test_quantiles_of_weak_arrays_have_the_default_width(name):
+    def quantile(jx):
+        x = jx.numpy.stack([jx.numpy.asarray(0.1), jx.numpy.asarray(0.7)])
+        with jx.enable_x64(True):
+            return getattr(jx.numpy, name)(x, *([] if "median" in name else [0.3]))
+
+    both(lambda jx: lambda: quantile(jx))

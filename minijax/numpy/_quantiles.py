@@ -16,7 +16,7 @@ from ..core import dtypes
 from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
-from ..lax.dtypes import default_int_dtype
+from ..lax.dtypes import default_int_dtype, result_type
 from ..lax.gathering import gather
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
@@ -135,6 +135,8 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
         (a,) = promote_dtypes_inexact(a)
     else:
         a, weights = _with_weights(a, weights, axis, axes, method)
+    if a.weak_type and (dtype := result_type(a)) != a.dtype:  # not of the default width
+        a = convert(a, dtype)
     if complex_input(a):
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")
