@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.metadata import version
@@ -57,6 +58,16 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.get_closest_marker("live_jax")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("live_jax")]
+
+
+def pytest_collection_finish():
+    """Hide the collected tests from the garbage collector.
+
+    Their objects stay to the end. Without this, each full collection looks at all of them: half a
+    second, and a test of lifetimes or leaks collects several times.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

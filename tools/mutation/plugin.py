@@ -165,6 +165,7 @@ class Functions:
 
     def __init__(self) -> None:
         self.by_code: dict[tuple, list[FunctionType]] = defaultdict(list)
+        gc.unfreeze()  # the collector lists no frozen objects
         for function in gc.get_objects():
             if type(function) is FunctionType and "/minijax/" in function.__code__.co_filename:
                 self.by_code[_key(function.__code__)].append(function)
