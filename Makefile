@@ -29,7 +29,7 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help tour check quick test test-plain fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
+.PHONY: help everything tour check quick test test-plain fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -65,6 +65,10 @@ $(VENV)/installed-%: pyproject.toml | $(VENV)/made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@$(BIN)/python -m compileall -q minijax  # an import is quick, even if Python may write no bytecode
 	@touch $@
+
+# All extras, one after another: then several targets can run at a time.
+everything:
+	@for extra in tour test lint book; do $(MAKE) --no-print-directory $(VENV)/installed-$$extra || exit 1; done
 
 tour: $(VENV)/installed-tour
 	$(BIN)/python -m minijax tour
