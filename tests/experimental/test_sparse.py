@@ -14,7 +14,7 @@ import minijax.experimental.sparse
 import minijax.scipy.optimize
 from minijax import numpy as jnp
 from minijax.experimental import sparse
-from tests.oracle import both, jax
+from tests.oracle import both
 
 RNG = np.random.default_rng(0)
 DENSE = np.array([[0.0, 1.0, 0.0, 2.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0]], np.float32)
@@ -277,7 +277,7 @@ REFUSED = {
     "sp.BCOO.fromdense(D, n_batch=1).T": NotImplementedError,
     "sp.BCOO.fromdense(D, n_dense=1).T": NotImplementedError,
     "sp.BCOO.fromdense(D).transpose((0, 0))": TypeError,
-    "jax.jit(sp.BCOO.fromdense)(D)": jax.errors.ConcretizationTypeError,
+    "jax.jit(sp.BCOO.fromdense)(D)": "ConcretizationTypeError",
     "jax.jit(lambda m: m.sum_duplicates())(sp.BCOO.fromdense(D))": ValueError,
     "sp.BCOO.fromdense(D, n_dense=1) @ D.T": NotImplementedError,
     "sp.BCOO.fromdense(D) @ D": TypeError,
@@ -346,8 +346,9 @@ def test_arrays_that_share_their_indices():
 
 def test_documentation():
     """The example of sparse logistic regression, with a minimizer that knows only dense arrays."""
-    X = (RNG.normal(size=(40, 4)) * (RNG.uniform(size=(40, 4)) < 0.5)).astype("f")
-    y = (X @ np.array([1.0, -2, 0.5, 1]) + RNG.normal(size=40) > 0).astype("f")
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(40, 4)) * (rng.uniform(size=(40, 4)) < 0.5)).astype("f")
+    y = (X @ np.array([1.0, -2, 0.5, 1]) + rng.normal(size=40) > 0).astype("f")
 
     def of_library(jx):
         jnp, sp = jx.numpy, jx.experimental.sparse
