@@ -20,8 +20,9 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ContextDecorator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -312,15 +313,16 @@ def is_local(device: Any) -> bool:
     return device.process_index == device.client.process_index()
 
 
-class AbstractDevice(NamedTuple):
-    """What kind of devices an abstract mesh would be made of."""
+@dataclass(frozen=True, repr=False)
+class AbstractDevice:
+    """What kind of devices an abstract mesh would be made of. In a pytree it is a leaf."""
 
     device_kind: str
     num_cores: int | None
     platform: str
 
     def _text(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self._asdict().items())
+        return ", ".join(f"{name}={value}" for name, value in vars(self).items())
 
     def __repr__(self) -> str:
         return f"AbstractDevice({self._text()})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,6 @@ def reference_type(self, aval: ShapedArray) -> Any:
     return aval
 
 
-@dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
 class ShapeDtypeStruct:
     """The shape and dtype of an array, without contents. `eval_shape` returns it.
 
@@ -72,13 +70,16 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
+    # Not a dataclass: libraries walk through the fields of those, and a struct is a leaf.
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "is_ref",
+                 "_layout", "__weakref__")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
     sharding: Any
     manual_axis_type: Any  # chapter 14: the axes that `shard_map` splits by hand
     is_ref: Any
-    _layout: Any = field(init=False)  # chapter 14: the order of the elements in memory
+    _layout: Any  # chapter 14: the order of the elements in memory
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
                  manual_axis_type=None, is_ref: bool = False):
@@ -162,10 +163,19 @@ class ShapeDtypeStruct:
             raise ValueError("You are updating ShapeDtypeStruct with a "
                              f"{type(changes['sharding'])}, which says no layout, but it has "
                              f"{self._layout}. Give a Format.")
-        changed = replace(self, **changes)
+        kept = {name: getattr(self, name) for name in self.__slots__[:6]}
+        changed = ShapeDtypeStruct(**{**kept, **changes})
         if "sharding" not in changes:
             _SLOTS[-1].__set__(changed, self._layout)
         return changed
+
+    def __eq__(self, other):
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return all(slot.__get__(self) == slot.__get__(other) for slot in _SLOTS)
+
+    def __hash__(self):
+        return hash(tuple(slot.__get__(self) for slot in _SLOTS))
 
     def __len__(self):
         sized(self)
@@ -181,7 +191,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak}{axes})"
 
 
-_SLOTS: Any = [vars(ShapeDtypeStruct)[field.name] for field in fields(ShapeDtypeStruct)]
+_SLOTS: Any = [vars(ShapeDtypeStruct)[name] for name in ShapeDtypeStruct.__slots__[:-1]]
 
 
 class Structs(Extension):

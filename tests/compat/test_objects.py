@@ -1,7 +1,9 @@
 """Attributes of JAX's objects that libraries read: structs, types, tracers, stages, equations."""
 
 import copy
+import dataclasses
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +34,19 @@ STRUCTS = {
     "copies": lambda s: [copy.copy(s) == s, copy.deepcopy(s) == s,
                          hash(pickle.loads(pickle.dumps(s))) == hash(s)],
     "update": lambda s: [str(s.update(shape=(4,))), str(s)],
+    "comparison": lambda s: [s == s.update(), s == s.update(shape=(4,)), s != (2, 3),
+                             len({s, s.update(), s.update(dtype="int8")})],
+    # Libraries print, copy and walk through the fields of dataclasses. A struct is one value.
+    "fields": lambda s: [dataclasses.is_dataclass(s),
+                         str(dataclasses.asdict(HoldsStruct(s)))],
 }
+
+
+@dataclasses.dataclass
+class HoldsStruct:
+    """A setting of a library that says what an array looks like."""
+
+    like: Any
 
 
 @pytest.mark.parametrize("name", STRUCTS)
@@ -41,6 +55,9 @@ def test_structs_are_immutable(name):
 
 
 TYPES = {
+    "kinds of devices": lambda jx, x: [
+        kind := jx.sharding.AbstractDevice("cpu", None, "cpu"), isinstance(kind, tuple),
+        len(jx.tree.leaves(kind)), kind == jx.sharding.AbstractDevice("cpu", None, "cpu")][1:],
     "truth": lambda jx, x: [bool(jx.typeof(v)) for v in (1.0, x, x[:0])],
     "as types of hijax": lambda jx, x: str([
         t := jx.typeof(x), t.lo_ty(), t.leading_axis_spec(), t.inc_rank(3, 0), t.inc_rank(3, None),
