@@ -183,6 +183,23 @@ def test_derivatives_of_several_results_and_by_parameters():
     both(program, tol=1e-4)
 
 
+@pytest.mark.parametrize("name, args", [
+    ("hyp1f1", (np.float32([0.3, 0.5]), 1.3, np.float16(0.5))),
+    ("hyp1f1", (0.7, np.float32([[1.3], [1.6]]), np.float32([0.2, 0.5]))),
+    ("hyp2f1", (np.float32([0.3, 0.5]), 1.3, 2.4, 0.4)),
+    ("hyp2f1", (0.7, np.float32([[1.3], [1.6]]), np.float32([2.4, 2.5]), np.float16(0.5))),
+])
+def test_derivatives_by_parameters_of_other_shapes_and_dtypes(name, args):
+    """The first argument is moved, then the second."""
+    def program(jx):
+        f = getattr(jx.scipy.special, name)
+        return jx.jit(lambda: (
+            jx.jvp(lambda a: f(a, *args[1:]), args[:1], (np.ones_like(args[0]),)),
+            jx.jvp(lambda b: f(args[0], b, *args[2:]), args[1:2], (np.ones_like(args[1]),))))
+
+    both(program, tol=2e-3)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_calls(call):
     both(lambda jx: lambda: CALLS[call](jx.scipy.special), tol=2e-5)

@@ -17,7 +17,9 @@ MOST_TERMS = 20_000
 
 
 def _by_parameter(function, args, i):
-    """The derivative of a loop by its parameter number `i`."""
+    """The derivative of a loop by its parameter number `i`. The loop's carry needs one type."""
+    args = jnp.broadcast_arrays(*promote_args_inexact("hypergeometric function", *args))
+
     def along(value):
         return function(*args[:i], value, *args[i + 1:])
 
