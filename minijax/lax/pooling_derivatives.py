@@ -16,7 +16,7 @@ import numpy as np
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.primitives import add_p, all_weak, ge_p, lowest, make_primitive, or_p, select
 from ..core.staging import trace_to_jaxpr
@@ -52,6 +52,9 @@ def _check_windows(name, window_dimensions, window_strides):
 
 def _lower_select_and_scatter(ctx, *operands, select_jaxpr, select_consts, scatter_jaxpr,
                               scatter_consts, window_dimensions, window_strides, padding):
+    if not window_dimensions:  # XLA's expansion of a scalar's window ends the process
+        scatter = jaxpr_as_fun(ClosedJaxpr(scatter_jaxpr, scatter_consts))
+        return lower_fun(lambda _, source, init: scatter(init, source)[0])(ctx, *operands)
     pads = pads_text(padding)
     attributes = (f"padding = {pads} : tensor<{len(padding)}x2xi64>, "
                   f"window_dimensions = {int_array(window_dimensions)}, "
