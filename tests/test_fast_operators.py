@@ -90,9 +90,11 @@ def test_operators_in_64_bits(operate):
         for _ in range(3):
             assert expected == [outcome(lambda: operate(x, y))
                                 for x in wide for y in [*values, *wide]]
-    expected = [as_it_is(lambda: operate(x, y)) for x in wide for y in [*values, x]]
+    # Outside, NumPy's arrays have 32 bits, beside arrays of 64 bits, too.
+    pairs = [(x, y) for x in wide for y in [*values, x, np.asarray(x)]]
+    expected = [as_it_is(lambda: operate(x, y)) for x, y in pairs]
     for _ in range(3):
-        assert expected == [outcome(lambda: operate(x, y)) for x in wide for y in [*values, x]]
+        assert expected == [outcome(lambda: operate(x, y)) for x, y in pairs]
 
 
 def test_operands_of_two_types_obey_the_settings():

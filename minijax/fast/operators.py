@@ -193,7 +193,8 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                 elif kind is int:
                     other = ints.get(y)
                 elif kind is ndarray and y.dtype is aval.dtype and y.shape == aval.shape:
-                    other = y if not aval.weak_type else None
+                    shortened = aval.dtype in short_of and not enable_x64.value
+                    other = y if not (aval.weak_type or shortened) else None
                 if other is not None:
                     value = x._host
                     if value is None:
