@@ -136,5 +136,30 @@ def test_jax_that_is_imported_is_not_replaced(folder):
     assert code == 0 and out.startswith("minijax.alias.install: jax is imported already, from None")
 
 
+# What JAX pickles for `(jnp.asarray(2.0), jax.ShapeDtypeStruct((2,), "float32"))`.
+PICKLED = (
+    b"\x80\x02cjax._src.array\n_reconstruct_array\nq\x00(cnumpy._core.multiarray\n_reconstruct\nq\x01"
+    b"cnumpy\nndarray\nq\x02K\x00\x85q\x03c_codecs\nencode\nq\x04X\x01\x00\x00\x00bq\x05X\x06\x00"
+    b"\x00\x00latin1q\x06\x86q\x07Rq\x08\x87q\t(K\x01)cnumpy\ndtype\nq\nX\x02\x00\x00\x00f4q\x0b"
+    b"\x89\x88\x87q\x0cRq\r(K\x03X\x01\x00\x00\x00<q\x0eNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00"
+    b"tq\x0fb\x89h\x04X\x04\x00\x00\x00\x00\x00\x00@q\x10h\x06\x86q\x11Rq\x12tq\x13}q\x14X\t\x00"
+    b"\x00\x00weak_typeq\x15\x88stq\x16Rq\x17cjax\nShapeDtypeStruct\nq\x18)\x81q\x19N}q\x1a(X\x05"
+    b"\x00\x00\x00shapeq\x1bK\x02\x85q\x1cX\x05\x00\x00\x00dtypeq\x1dh\rX\t\x00\x00\x00_sharding"
+    b"q\x1eNX\x04\x00\x00\x00_dllq\x1fNh\x15\x89X\x10\x00\x00\x00manual_axis_typeq NX\x06\x00\x00"
+    b"\x00is_refq!\x89u\x86q\"b\x86q#.")
+
+
+def test_arrays_that_jax_pickled_are_read(folder):
+    program = text("""
+        import pathlib, pickle, minijax.alias
+        minijax.alias.install()
+        array, struct = pickle.loads(pathlib.Path("pickled").read_bytes())
+        print(repr(array), struct)
+        """)
+    (folder / "pickled").write_bytes(PICKLED)
+    assert python(folder, "-c", program) == (0, "Array(2., dtype=float32, weak_type=True) "
+                                             "ShapeDtypeStruct(shape=(2,), dtype=float32)\n", "")
+
+
 def test_the_version_is_that_of_the_tests():
     assert ask(lambda: jax.__version__) == JAX_VERSION

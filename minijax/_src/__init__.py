@@ -23,7 +23,7 @@ SOURCES = {
     "ad_util": "core.primitives core.forward interpreters.ad custom_derivatives",
     "api": ". api_util core.api extend.backend",
     "api_util": "api_util checks.arguments core.staging _src._names",
-    "array": "parallel.global_arrays .",
+    "array": "parallel.global_arrays . _src._pickles",
     "basearray": "typing .",
     "buffer_callback": "experimental.buffer_callback",
     "callback": "experimental debug",

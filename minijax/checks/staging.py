@@ -46,6 +46,20 @@ def unchecked_constants(drop_dead_code: DropDeadCode) -> Iterator[None]:
         _unchecked.reset(token)
 
 
+_shapes_only: ContextVar[bool] = ContextVar("shapes_only", default=False)
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """Within the block, jaxprs are traced for the types of their results, and will not run. So a
+    value of the transformation above may be a constant of theirs."""
+    token = _shapes_only.set(True)
+    try:
+        yield
+    finally:
+        _shapes_only.reset(token)
+
+
 def drops_dead_code(trace: Trace, drop_dead_code: DropDeadCode) -> None:
     """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
     if trace.staging:
@@ -61,7 +75,7 @@ def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
         drops_dead_code(trace, drop_dead_code)
         return
     escaped(x)
-    above = x._trace.parent
+    above = None if _shapes_only.get() else x._trace.parent
     while above is not None:
         if above is trace:
             raise UnexpectedTracerError(

@@ -129,7 +129,7 @@ class _Unique:
     def values(self):
         out = self.slices if 0 in self.slices.shape else self.slices[self.places]
         if self.size is not None and self.fill_value is not None:
-            fill = asarray(self.fill_value).astype(out.dtype)
+            fill = ensure_array("unique", self.fill_value).astype(out.dtype)
             if out.shape[0]:
                 is_one = arange(self.size) < sum(self.is_new)
                 out = _where(expand_dims(is_one, range(1, out.ndim)), out, fill)

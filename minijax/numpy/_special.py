@@ -346,7 +346,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     if len(fills) != a.ndim:
         raise ValueError(f"nonzero: fill_value must be a scalar, or one for each of the {a.ndim} "
                          f"dimensions, got {fill_value!r}.")
-    if fill_value is not None:
+    if fill_value is not None and not isinstance(fill_value, list):
         check_arraylike("nonzero", *fills)
     if any(np.ndim(fill) for fill in fills):
         raise ValueError("nonzero: fill_value must be a scalar, or a tuple with one for each "

@@ -203,8 +203,16 @@ class SameShardings(Extension):
             is_new = not aval.ndim and mesh_of(typeof(x)) is None  # a number, as `grad` passes it
             if not (is_new and state.trace.staging and _says_mesh_in_types()):
                 return x
+        if mesh_of(typeof(x)) is None and not any(sums) and not _can_be_moved():
+            return x
         spec = P(*entries_of(aval), unreduced=sums[0], reduced=sums[1])
         return bind_reshard(x, NamedSharding(mesh, spec))
+
+
+def _can_be_moved():
+    """Whether a value that is on no mesh can be brought to the mesh of a type now: types do not say
+    the devices."""
+    return state.trace.staging or meshes.concrete_mesh.value is not None
 
 
 def _says_mesh_in_types():

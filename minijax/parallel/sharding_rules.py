@@ -58,8 +58,14 @@ class ShardingTypes(Extension):
     def cotangent_fits(self, aval, ct):
         if not aval.ndim and ct.placement is None:
             return True  # a number, as `grad` passes it
-        same = not any(sums_of(aval)) or entries_of(aval) == entries_of(ct)
+        off_mesh = mesh_of(aval) is None or mesh_of(ct) is None  # then it need not be split alike
+        same = (off_mesh and not any(sums_of(aval))) or entries_of(aval) == entries_of(ct)
         return same and sums_of(aval) == sums_of(ct)[::-1]
+
+    def tangent_hint(self, wanted, got):
+        if mesh_of(wanted) is None or mesh_of(got) is None or entries_of(wanted) == entries_of(got):
+            return ""
+        return "Reshard the tangent, by `jax.sharding.reshard`."
 
     def join_placements(self, primitive, avals, params, out):
         meshes = dict.fromkeys([mesh for aval in avals if (mesh := mesh_of(aval)) is not None])

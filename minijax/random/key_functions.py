@@ -26,6 +26,7 @@ from .keys import (
     KeyTy,
     PRNGImpl,
     bits_of,
+    implementation,
     is_key_array,
     random_clone_p,
     random_fold_in_p,
@@ -102,13 +103,11 @@ def resolve_implementation(spec=None) -> PRNGImpl:
         return spec
     if not isinstance(spec, str):
         raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
-    if spec not in IMPLEMENTATIONS:
-        from . import counters as counters  # these modules register theirs
-        from . import generators as generators
-    if spec not in IMPLEMENTATIONS:
+    impl = implementation(spec)
+    if impl is None:
         raise ValueError(f'unrecognized PRNG implementation "{spec}". Did you mean one of: '
                          f"{', '.join(IMPLEMENTATIONS)}?")
-    return IMPLEMENTATIONS[spec]
+    return impl
 
 
 def _from_seed(name, seed, impl):

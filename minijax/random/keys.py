@@ -81,9 +81,12 @@ def register(impl: PRNGImpl) -> None:
     IMPLEMENTATIONS[impl.name] = impl
 
 
-def implementation(name: str) -> PRNGImpl:
-    """The registered implementation of this name."""
-    return IMPLEMENTATIONS[name]
+def implementation(name: str) -> PRNGImpl | None:
+    """The registered implementation of this name; `None` without one."""
+    if name not in IMPLEMENTATIONS:
+        from . import counters as counters  # these modules register theirs
+        from . import generators as generators
+    return IMPLEMENTATIONS.get(name)
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,6 +30,7 @@ from ..checks.arguments import (
     references_apart,
     resolve_argnums,
 )
+from ..checks.staging import shapes_only
 from ..core.array import Array
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, install_methods, state
@@ -237,7 +238,8 @@ class Wrapped(JitFunction):
         Args:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
-        return self.trace(*args, **kwargs).out_info
+        with shapes_only():
+            return self.trace(*args, **kwargs).out_info
 
     def _program(self, call: Call, tracing: Tracing) -> Program:
         tracing = self._of_values(call, tracing)

@@ -107,6 +107,11 @@ class ShapeDtypeStruct:
             raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
                                "objects. `struct.update(shape=...)` makes another one.")
 
+    def __setstate__(self, state: tuple) -> None:
+        """Fill a copy, or what was pickled. JAX's pickles have other names for two attributes."""
+        for name, value in state[1].items():
+            object.__setattr__(self, _PICKLED.get(name, name), value)
+
     @classmethod
     def like(cls, x) -> ShapeDtypeStruct:
         """The shape and dtype of the array, number or struct `x`, and its sharding if the user
@@ -191,6 +196,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak}{axes})"
 
 
+_PICKLED = {"_sharding": "sharding", "_dll": "_layout"}
 _SLOTS: Any = [vars(ShapeDtypeStruct)[name] for name in ShapeDtypeStruct.__slots__[:-1]]
 
 

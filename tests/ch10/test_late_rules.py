@@ -345,3 +345,27 @@ def test_a_dead_derivative_of_custom_vjp_in_the_branch_of_a_call(use):
         return lambda x: jx.jvp(f, (x,), (x,))
 
     both(program, 0.5, raises=TypeError if use == "h(a)" else None)
+
+
+def _returns_captured(jx, decorator):
+    """A function of `x` in which one with a rule returns `x` itself, and not its argument."""
+    def f(x):
+        inner = decorator(lambda y: x)
+        if decorator is jx.custom_jvp:
+            inner.defjvp(lambda primals, tangents: (x, tangents[0]))
+        else:
+            inner.defvjp(lambda y: (x, None), lambda _, ct: (ct,))
+        return inner(x) * 2
+    return f
+
+
+@pytest.mark.parametrize("name", ["custom_jvp", "custom_vjp"])
+def test_the_shapes_of_what_cannot_run(name):
+    """A value of a derivative that reaches the program below it: harmless, if only types count."""
+    def program(jx):
+        f = _returns_captured(jx, getattr(jx, name))
+        return lambda: [jx.eval_shape(jx.grad(f), 1.0), jx.eval_shape(jx.grad(jx.grad(f)), 1.0)]
+
+    both(program)
+    both(lambda jx: jx.jit(jx.grad(_returns_captured(jx, getattr(jx, name)))), 1.0,
+         raises="UnexpectedTracerError")

@@ -10,6 +10,7 @@ import pytest
 import minijax as jax
 import minijax.random as random
 from tests.oracle import both, subject
+from tests.test_first_use import fresh
 
 SEEDS = [0, 1, 7, -1, 2**31, 2**33 + 5, 2**63 - 1, True, np.uint8(200), np.int16(-3)]
 
@@ -383,6 +384,14 @@ def test_what_is_known_of_keys():
     assert jax.jit(lambda a, b: a == b)(key, random.key(0))
     assert (pickle.loads(pickle.dumps(key)) == key).item()
     assert jax.jit(lambda: key)() == key  # as a constant
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "philox4x32"])
+def test_another_process_reads_pickled_keys(impl):
+    """It has not used random numbers before."""
+    key = random.key(3, impl=impl)
+    program = f"import pickle; print(pickle.loads({pickle.dumps((key, key.dtype))!r}))"
+    assert fresh(program) == str((key, key.dtype))
 
 
 def test_more_numbers_than_32_bits_count():

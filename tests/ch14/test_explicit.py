@@ -47,6 +47,18 @@ reshard(X, P("x"))
 reshard(xs, None)
 reshard(xs, 3)
 reshard(xs, N(auto, P(None, "y")))
+[lies(ct) for ct in jax.vjp(jnp.sin, xs)[1](X)]
+[lies(ct) for ct in jax.vjp(jnp.sin, xs)[1](jnp.asarray(X))]
+[lies(ct) for ct in jax.vjp(jnp.sin, xs)[1](xs)]
+jax.vjp(jnp.sin, xs)[1](reshard(X, N(explicit, P())))
+jax.vjp(jnp.sin, xs)[1](reshard(X, N(explicit, P("y"))))
+jax.linearize(jnp.sin, xs)[1](reshard(X, N(explicit, P())))
+jax.linear_transpose(lambda x: 2 * x, xs)(reshard(X, N(explicit, P())))
+within(explicit, lambda: jax.vjp(jnp.sin, xs)[1](jnp.ones((8, 8))))
+[lies(x) for x in jax.jvp(jnp.sin, (xs,), (X,))]
+lies(jax.vmap(lambda x: jax.vjp(jnp.sin, x)[1](jnp.ones(8))[0])(xs))
+jax.jacrev(jnp.sin)(xs)
+jax.jacfwd(jnp.sin)(xs)
 lies(reshard(X, N(explicit, P("x"))))
 lies(reshard(xs, N(explicit, P(None, "y"))))
 within(auto, reshard, X, P("x"))
