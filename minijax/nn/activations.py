@@ -77,7 +77,7 @@ def hard_sigmoid(x):
     >>> hard_sigmoid(0.0).item()
     0.5
     """
-    return relu6(x + 3.) / 6.
+    return relu6(ensure_array("hard_sigmoid", x) + 3.) / 6.
 
 
 @staged
@@ -153,7 +153,7 @@ def sparse_sigmoid(x):
     >>> sparse_sigmoid(0.0).item()
     0.5
     """
-    return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
+    return 0.5 * jnp.clip(ensure_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 @staged

@@ -135,3 +135,12 @@ def test_nan_to_num_returns_random_keys_unchanged(shape):
         return lambda: [jx.random.key_data(f(keys)) for f in (function, jx.jit(function))]
 
     both(program)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32"])
+@pytest.mark.parametrize("name", """relu relu6 hard_sigmoid sparse_sigmoid sparse_plus hard_silu
+    hard_tanh soft_sign squareplus silu mish elu celu selu gelu leaky_relu log_sigmoid""".split())
+def test_activations_of_arrays_of_numpy(name, dtype):
+    """NumPy does not compute with them first: it has other rules of promotion."""
+    x = np.linspace(-3, 3, 8).astype(subject.dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    both(lambda jx: lambda: getattr(jx.nn, name)(x))
