@@ -24,13 +24,16 @@ from ..core.forward import defjvp_zero
 from ..core.lowering import Value, register_lowering, stored, tensor_type
 from ..core.primitives import elementwise_shape
 from ..core.staging import trace_to_jaxpr
+from ..lax import bitwise
+from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type_p
 from ..lax.complex_numbers import complex_p, imag_p, real_p
 from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
-from ..lax.shaping import broadcast_in_dim, copy_p, full, reshape
+from ..lax.shaping import broadcast_in_dim, copy_p, full, full_like, reshape
 from ..printing import pp_rules
+from ..runtime.platforms import program_platform
 from .settings import threefry_partitionable
 
 # ----------------------------------------------------------------------------------------------
@@ -263,6 +266,20 @@ def _printed(params):
 pp_rules |= dict.fromkeys(("random_split", "random_bits", "random_gamma"), _printed)
 
 
+def _computed_once(bits):
+    """`bits`, as a program for the CPU computes them once.
+
+    They come from many cheap operations, which XLA writes into each place that uses the result. A
+    division by what is no constant counts as dear there, and stays one. The divisor is 1, which
+    LLVM finds out.
+    """
+    if program_platform() != "cpu":
+        return bits
+    width, one = typeof(bits).dtype.itemsize * 8, full_like(bits, 1)
+    highest = bitwise.shift_right_logical(bits, full_like(bits, width - 1))
+    return lax.div(bits, lax.add(bitwise.shift_right_logical(highest, one), one))
+
+
 def _primitive(name: str, function: Callable, result_type: Callable) -> Primitive:
     """A primitive that is evaluated and lowered as `function`."""
     primitive, function = Primitive(name), in_mode(function)
@@ -297,16 +314,21 @@ def _fold_in_type(keys, data):
     return ShapedArray(elementwise_shape("random_fold_in", [keys, data]), keys.dtype)
 
 
+def _random_bits(keys, *, bit_width, shape):
+    return impl_of(keys).random_bits(keys, bit_width, shape)
+
+
 random_seed_p = _primitive("random_seed", _seed, _seed_type)
 random_split_p = _primitive(
     "random_split", lambda keys, *, shape: impl_of(keys).split(keys, shape),
     lambda keys, *, shape, **mode: ShapedArray(keys.shape + shape, keys.dtype))
 random_bits_p = _primitive(
-    "random_bits",
-    lambda keys, *, bit_width, shape: impl_of(keys).random_bits(keys, bit_width, shape),
+    "random_bits", _random_bits,
     lambda keys, *, bit_width, shape, **mode: ShapedArray(keys.shape + shape, f"uint{bit_width}"))
 random_fold_in_p = _primitive(
     "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
+register_lowering(random_bits_p, lower_fun(
+    lambda keys, **params: _computed_once(in_mode(_random_bits)(keys, **params))))
 defbroadcasting(random_fold_in_p)
 random_clone_p = _primitive("random_clone", lambda keys: keys, lambda keys: keys)
 random_clone_p.def_impl(copy_p.bind)  # another array, for those who keep account of keys

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .. import settings
+from . import xla
 
 # Modules with the functions `is_here()`; `start(load_plugin)`, which makes the client; and
 # `prepare(text, options)`, for modules to compile.
@@ -19,6 +20,11 @@ peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 
 # The platforms that a function is traced for, if they are not the one that this process uses.
 lowered_for = settings.make_user_context()
+
+
+def program_platform() -> str:
+    """The platform that a program is lowered for: "cpu", "cuda" …"""
+    return (lowered_for.value or xla().platforms())[0]
 
 
 def canonical_platform(name: str) -> str:

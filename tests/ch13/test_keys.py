@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
+import minijax.numpy as jnp
 import minijax.random as random
 from tests.oracle import both, subject
 from tests.test_first_use import fresh
@@ -56,6 +57,21 @@ def test_fold_in_of_many_numbers():
 @pytest.mark.parametrize("seed", [0, 99])
 def test_bits(seed, shape, dtype):
     both(lambda jx: lambda: jx.random.bits(jx.random.key(seed), shape, dtype))
+    both(lambda jx: lambda: jx.jit(lambda key: jx.random.bits(key, shape, dtype))(
+        jx.random.key(seed)))
+
+
+def test_bits_that_are_used_in_many_places_are_computed_once():
+    def once(key):
+        return jnp.sort(random.uniform(key, (50,)))[0]
+
+    def often(key):
+        u = random.uniform(key, (50,))
+        return u @ jnp.outer(u, u) @ u + jnp.sort(u)[0] + jnp.cumsum(u)[-1]
+
+    shifts = [jax.jit(f).lower(random.key(0)).compile().as_text().count(" shift-left(")
+              for f in (once, often)]
+    assert shifts[0] == shifts[1] > 0
 
 
 def test_many_bits_are_compiled_and_the_same():

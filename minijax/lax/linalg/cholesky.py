@@ -5,18 +5,11 @@ from __future__ import annotations
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
+from ...runtime.platforms import program_platform
 from .. import elementwise as prim
 from ..shaping import expand_dims
 from .common import check_square, eye, linear_algebra_primitive, product, symmetrize, tril
-from .lapack import (
-    info_type,
-    lapack_call,
-    nan_unless,
-    program_platform,
-    routine,
-    succeeded,
-    triangle,
-)
+from .lapack import info_type, lapack_call, nan_unless, routine, succeeded, triangle
 from .triangular_solve import triangular_solve
 
 

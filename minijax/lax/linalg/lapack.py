@@ -20,7 +20,7 @@ from ...checks.primitives import any_symbolic
 from ...core.core import Primitive, ShapedArray
 from ...core.lowering import Body, Value, compare, register_lowering, select, tensor_type
 from ...runtime import xla
-from ...runtime.platforms import lowered_for
+from ...runtime.platforms import program_platform
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
@@ -49,11 +49,6 @@ def routine(name: str, dtype: np.dtype) -> str:
             f"There is no LAPACK routine {name} for the platform {platform!r}. Put the arrays on a "
             "CPU, by `jax.device_put(x, jax.devices('cpu')[0])`.")
     return f"lapack_{LAPACK_DTYPES[dtype.name]}{name}_ffi"
-
-
-def program_platform() -> str:
-    """The platform that a program is lowered for: "cpu", "cuda" …"""
-    return (lowered_for.value or xla().platforms())[0]
 
 
 def has_lapack() -> bool:
