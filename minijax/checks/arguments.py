@@ -250,6 +250,8 @@ def infer_argnums_and_argnames(
 def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
     """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
     numbers = ensure_index_tuple(() if given[0] is None else given[0])
+    if not (numbers or given[1]):
+        return (), ()
     signature = fun_signature(fun)
     static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
     _check_static_and_donated(signature, static, ((), ()))

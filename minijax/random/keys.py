@@ -267,11 +267,11 @@ pp_rules |= dict.fromkeys(("random_split", "random_bits", "random_gamma"), _prin
 
 
 def _computed_once(bits):
-    """`bits`, as a program for the CPU computes them once.
+    """`bits`, computed once in a program for the CPU.
 
-    They come from many cheap operations, which XLA writes into each place that uses the result. A
-    division by what is no constant counts as dear there, and stays one. The divisor is 1, which
-    LLVM finds out.
+    They come from many cheap operations, and XLA copies those into each place that uses the result.
+    It does not copy what it takes to be expensive, such as a division by a value that is not
+    constant. Here the divisor is 1, which LLVM finds out, so that nothing is divided.
     """
     if program_platform() != "cpu":
         return bits
