@@ -27,6 +27,7 @@ from .settings import (
     default_device,
     no_execution,
     transfer_guard,
+    transfer_guard_device_to_device,
     transfer_guard_host_to_device,
 )
 
@@ -147,3 +148,4 @@ watched(no_execution, "debugging.refusals", "watch_execution", unless=False)
 watched(allow_f16_reductions, "debugging.refusals", "watch_sums", unless=True)
 watched(transfer_guard, "debugging.refusals", "watch_transfers")
 watched(transfer_guard_host_to_device, "debugging.refusals", "watch_transfers")
+watched(transfer_guard_device_to_device, "debugging.refusals", "watch_transfers")

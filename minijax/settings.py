@@ -407,13 +407,14 @@ num_cpu_devices = number_state(
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
 # On a CPU, arrays are in the host's memory. What counts as a transfer is then that a NumPy array or
-# a number becomes an array. Nothing is transferred to the host, or from device to device unasked.
+# a number becomes an array, or that an array is copied to other devices. Nothing is transferred to
+# the host.
 (transfer_guard, transfer_guard_host_to_device, transfer_guard_device_to_device,
  transfer_guard_device_to_host) = (choice_state(
     f"jax_transfer_guard{direction}",
     (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
-    "Which transfers are allowed: of NumPy arrays and numbers to the device. A CPU's arrays are in "
-    "the host's memory, so the other directions have none.")
+    "Which transfers are allowed: of NumPy arrays and numbers to the device, and of arrays from "
+    "one device to others. A CPU's arrays are in the host's memory: none is transferred to the host.")
     for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
 export_calling_convention_version = number_state(

@@ -368,7 +368,7 @@ def batching_rule(primitive: Primitive, params_of_batch: Callable | None = None)
         bind = functools.partial(primitive.bind, vmap_method=vmap_method)
         if vmap_method in ("sequential", "sequential_unrolled"):
             bind = functools.partial(bind, result_avals=result_avals, **params)
-            outs = _one_by_one(bind, args, batched, unroll=vmap_method == "sequential_unrolled")
+            outs = one_by_one(bind, args, dims, unroll=vmap_method == "sequential_unrolled")
             return outs, (0,) * len(outs)
         if vmap_method is None:
             raise NotImplementedError(
@@ -387,8 +387,9 @@ def batching_rule(primitive: Primitive, params_of_batch: Callable | None = None)
     return rule
 
 
-def _one_by_one(bind, args, batched, **options):
+def one_by_one(bind, args, dims, **options):
     """A loop over the examples; what is the same for all of them is not looped over."""
+    batched = [d is not None for d in dims]
     same, examples = partition_list(batched, args)
     _, outs = scan(lambda _, xs: ((), bind(*merge_lists(batched, same, xs))), (), examples,
                    **options)
@@ -471,7 +472,7 @@ def _io_batch(args, dims, *, ordered, **params):
         raise ValueError("Cannot `vmap` ordered IO callback: the examples have no order.")
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     bind = functools.partial(io_callback_p.bind, ordered=False, **params)
-    outs = _one_by_one(bind, args, [d is not None for d in dims])
+    outs = one_by_one(bind, args, dims)
     return outs, (0,) * len(outs)
 
 

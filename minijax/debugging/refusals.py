@@ -3,7 +3,8 @@
 `no_execution` forbids to compute, though not to trace, to compile, or to move data. Without
 `allow_f16_reductions`, `reduce_sum` of 16-bit floats is an error, because it loses digits.
 `transfer_guard("disallow")` forbids that NumPy arrays and numbers become arrays without
-`device_put`, which costs time on an accelerator.
+`device_put`, and that arrays are copied to other devices without it, which costs time on an
+accelerator.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..settings import (
     innermost,
     no_execution,
     transfer_guard,
+    transfer_guard_device_to_device,
     transfer_guard_host_to_device,
 )
 
@@ -79,13 +81,14 @@ def _check_sum(aval: ShapedArray, axes: tuple[int, ...]) -> None:
 
 
 class TransferGuard(Extension):
-    """Refuses operands that are no arrays yet, and arrays made of Python's and NumPy's values."""
+    """Refuses operands that are no arrays yet, arrays made of Python's and NumPy's values, and
+    copies of arrays to other devices."""
 
     def __init__(self):
         self._thread = threading.local()
 
     def evaluate(self, primitive, args, params):
-        explicit = primitive is device_put_p
+        self._thread.explicit = explicit = primitive is device_put_p
         self._thread.asked = ()
         raw = [x for x in args if not isinstance(x, Array)]
         for x in raw if explicit else _from_user(raw):
@@ -102,6 +105,13 @@ class TransferGuard(Extension):
 
     def after_evaluation(self, primitive, args, params, out):
         self._thread.computed, self._thread.asked = out, ()  # the result is on the device
+        self._thread.explicit = False
+
+    def before_move(self, x, sharding):
+        devices = x.devices()
+        if len(devices) == 1 and devices != sharding.device_set:
+            _refuse_transfer(x, getattr(self._thread, "explicit", False), "device-to-device",
+                             transfer_guard_device_to_device)
 
     def place_new(self, x, device, like):
         if x is not getattr(self._thread, "computed", None):
@@ -110,11 +120,16 @@ class TransferGuard(Extension):
 
 
 def _check_transfer(x: Any, explicit: bool) -> None:
-    mode = innermost(transfer_guard_host_to_device, transfer_guard)
+    _refuse_transfer(x, explicit, "host-to-device", transfer_guard_host_to_device)
+
+
+def _refuse_transfer(x: Any, explicit: bool, direction: str, setting: Any) -> None:
+    """Raise `JaxRuntimeError` if the setting of this direction forbids the transfer."""
+    mode = innermost(setting, transfer_guard)
     if mode == "disallow_explicit" or mode == "disallow" and not explicit:
         advice = ("The guard forbids device_put, too." if explicit else
-                  "Put the value on the device first, by `jax.device_put`.")
-        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed host-to-device transfer: "
+                  "Put the value where it is needed first, by `jax.device_put`.")
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {direction} transfer: "
                               f"aval={typeof(x)!r}. {advice}")
 
 

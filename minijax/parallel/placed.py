@@ -18,7 +18,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.extension import Extension, register, remove
+from ..core.extension import Extension, hooks, point, register, remove
 from ..core.jit import buffer_of, jit_p
 from ..core.lowering import lowering_rules, stored, stored_contents
 from ..custom_rules.calls import call_p, closed_call_p
@@ -489,6 +489,11 @@ def xla_sharding(sharding: Sharding, ndim: int):
                                          is_unreduced(sharding))
 
 
+@point
+def before_move(self, x: Array, sharding: Sharding) -> None:
+    """An array is going to be copied to where this sharding says, unasked or by `device_put`."""
+
+
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
     """XLA's array with the contents of `x` and this sharding: that of `x` itself if it fits."""
     where = xla_sharding(sharding, aval.ndim)
@@ -498,6 +503,9 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
             return x.shards
     elif type(x) is Array and x._buffer is not None and x._buffer._sharding is where:
         return x._buffer
+    if isinstance(x, Array):
+        for before_move in hooks.before_move:
+            before_move(x, sharding)
     if sharding.num_devices == 1:
         return buffer_on(x, aval, sharding._device_assignment[0])
     if isinstance(x, Array):

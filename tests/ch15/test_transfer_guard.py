@@ -70,3 +70,57 @@ def test_a_pytree_is_refused_for_its_raw_leaf():
     tree = {"w": minijax.numpy.ones(2), "b": np.ones(2, np.float32)}
     with minijax.transfer_guard("disallow"), pytest.raises(minijax.errors.JaxRuntimeError):
         minijax.jit(lambda t: t["w"] + t["b"])(tree)
+
+
+MOVES = {
+    "put elsewhere": lambda jx, a: jx.device_put(a["x"], a["second"]),
+    "put where it is": lambda jx, a: jx.device_put(a["x"], a["first"]),
+    "put back": lambda jx, a: jx.device_put(a["y"], a["first"]),
+    "put nowhere": lambda jx, a: jx.device_put(a["x"]),
+    "split": lambda jx, a: jx.device_put(a["x"], a["split"]),
+    "gather": lambda jx, a: jx.device_put(a["z"], a["first"]),
+    "put a key": lambda jx, a: jx.device_put(a["key"], a["second"]),
+    "jit(device)": lambda jx, a: jx.jit(lambda x: x, device=a["second"])(a["x"]),
+    "jit(device) where it is": lambda jx, a: jx.jit(lambda x: x + 1, device=a["first"])(a["x"]),
+    "jit of two devices": lambda jx, a: jx.jit(lambda x, y: x + y)(a["x"], a["y"]),
+    "jit of a mesh": lambda jx, a: jx.jit(lambda x, z: x + z)(a["x"], a["z"]),
+    "in_shardings": lambda jx, a: jx.jit(lambda x: x + 1, in_shardings=a["split"])(a["x"]),
+    "out_shardings": lambda jx, a: jx.jit(lambda x: x + 1, out_shardings=a["split"])(a["x"]),
+    "shard_map": lambda jx, a: jx.shard_map(lambda x: x, mesh=a["split"].mesh, in_specs=a["spec"],
+                                            out_specs=a["spec"])(a["x"]),
+    "where it is": lambda jx, a: jx.jit(lambda x: x * 2)(a["x"] + a["x"]),
+    "sum of a mesh": lambda jx, a: a["z"].sum(),
+    "to NumPy": lambda jx, a: np.asarray(a["z"]),
+}
+
+
+@pytest.mark.parametrize("mode", ["allow", "log", "disallow", "disallow_explicit"])
+@pytest.mark.parametrize("name", MOVES)
+def test_copies_to_other_devices(name, mode):
+    def refused(jx):
+        first, second = jx.devices()[:2]
+        spec = jx.sharding.PartitionSpec("data")
+        split = jx.sharding.NamedSharding(jx.sharding.Mesh([first, second], "data"), spec)
+        x = jx.numpy.ones(4)
+        a = {"x": x, "y": jx.device_put(x, second), "z": jx.device_put(x, split), "split": split,
+             "first": first, "second": second, "spec": spec, "key": jx.random.key(0)}
+        MOVES[name](jx, a)  # what is compiled at the first call is no matter here
+        try:
+            with jx.transfer_guard_device_to_device(mode):
+                MOVES[name](jx, a)
+        except jx.errors.JaxRuntimeError as error:
+            assert "Disallowed device-to-device transfer" in str(error)
+            return True
+        return False
+
+    both(lambda jx: lambda: refused(jx))
+
+
+def test_a_refused_copy_leaves_the_guard_as_it_was():
+    x = minijax.numpy.ones(3)
+    second = minijax.devices()[1]
+    with minijax.transfer_guard_device_to_device("disallow_explicit"):
+        with pytest.raises(minijax.errors.JaxRuntimeError, match="forbids device_put, too"):
+            minijax.device_put(x, second)
+        with pytest.raises(minijax.errors.JaxRuntimeError, match="first, by `jax.device_put`"):
+            minijax.jit(lambda x: x, device=second)(x)
