@@ -414,7 +414,7 @@ num_cpu_devices = number_state(
     f"jax_transfer_guard{direction}",
     (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
     "Which transfers are allowed: of NumPy arrays and numbers to the device, and of arrays from "
-    "one device to others. A CPU's arrays are in the host's memory: none is transferred to the host.")
+    "one device to others. A CPU's arrays are in the host's memory: none goes to the host.")
     for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
 export_calling_convention_version = number_state(
