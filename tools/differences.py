@@ -131,9 +131,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "experimental.sparse.linalg.spsolve": "tol",
     },
     "the type of an array takes part as those of hijax do, and an array represents itself": {
-        "core.ShapedArray.raise_val": "aval", "core.ShapedArray.lower_val": "aval",
-        "core.ShapedArray.leading_axis_spec": "aval", "core.ShapedArray.dec_rank": "size",
-        "core.ShapedArray.vspace_add": "aval",
+        "core.ShapedArray.dec_rank": "size",
     },
     TYPED: {
         "experimental.sparse.bcoo_dot_general": "out_sharding",
