@@ -25,7 +25,7 @@ export const atRest = () => Promise.all(document.getAnimations()
 
 export async function openDrawer(page, site, path) {
   await page.goto(`${site}/${path}`);
-  await page.locator("label[for=__drawer]").first().click();
+  await page.locator(".md-header label[for=__drawer]").click();
   await page.evaluate(atRest);
 }
 
