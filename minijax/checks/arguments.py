@@ -252,10 +252,9 @@ def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tupl
     numbers = ensure_index_tuple(() if given[0] is None else given[0])
     if not (numbers or given[1]):
         return (), ()
-    signature = fun_signature(fun)
-    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
-    _check_static_and_donated(signature, static, ((), ()))
-    return static
+    resolved = resolve_argnums(fun, fun_signature(fun), None, None, numbers or None,
+                               given[1] or None)
+    return resolved.static_argnums, resolved.static_argnames
 
 
 def fun_signature(fun: Callable) -> Signature | None:

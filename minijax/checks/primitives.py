@@ -126,7 +126,7 @@ _NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
 def short_integers(x: Any, dtype: np.dtype) -> Any:
     """`x`; NumPy's integers of 64 bits, which become floats of `dtype`, are shortened first outside
     of x64, eagerly as in a jitted function."""
-    if dtype.kind in "fc" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
+    if dtype.kind not in "iub" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
         return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
     return x
 

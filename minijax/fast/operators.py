@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.primitives import short_integers
 from ..core.array import Array, numpy_rules, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
-from ..core.dtypes import canonicalize_dtype, lattice_result_type, short_of, to_inexact_dtype
+from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
@@ -140,9 +141,7 @@ class _Known:
 
     def _of_dtype(self, dtype: np.dtype, x: Array, y: Any, reflected: bool) -> np.ndarray:
         a = x._numpy().astype(dtype, copy=False)
-        b = y._numpy() if type(y) is Array else y
-        if type(b) is ndarray:  # the core shortens the dtype first
-            b = b.astype(canonicalize_dtype(b.dtype), copy=False)
+        b = short_integers(y._numpy() if type(y) is Array else y, dtype)
         b = quiet.run(np.asarray, b, dtype)
         return quiet.run(UFUNCS[self.primitive.name][0], *((b, a) if reflected else (a, b)))
 

@@ -280,14 +280,16 @@ def _computed_once(bits):
     return lax.div(bits, lax.add(bitwise.shift_right_logical(highest, one), one))
 
 
-def _primitive(name: str, function: Callable, result_type: Callable) -> Primitive:
-    """A primitive that is evaluated and lowered as `function`."""
+def _primitive(name: str, function: Callable, result_type: Callable,
+               lowered: Callable = lambda out: out) -> Primitive:
+    """A primitive that is evaluated as `function`. A program computes `lowered` of its result."""
     primitive, function = Primitive(name), in_mode(function)
     primitive.def_impl(function)
     primitive.def_abstract_eval(result_type)
     defvectorized(primitive)
     defjvp_zero(primitive)
-    register_lowering(primitive, lower_fun(function))
+    register_lowering(primitive, lower_fun(
+        lambda *args, **params: lowered(function(*args, **params))))
     return primitive
 
 
@@ -314,21 +316,17 @@ def _fold_in_type(keys, data):
     return ShapedArray(elementwise_shape("random_fold_in", [keys, data]), keys.dtype)
 
 
-def _random_bits(keys, *, bit_width, shape):
-    return impl_of(keys).random_bits(keys, bit_width, shape)
-
-
 random_seed_p = _primitive("random_seed", _seed, _seed_type)
 random_split_p = _primitive(
     "random_split", lambda keys, *, shape: impl_of(keys).split(keys, shape),
     lambda keys, *, shape, **mode: ShapedArray(keys.shape + shape, keys.dtype))
 random_bits_p = _primitive(
-    "random_bits", _random_bits,
-    lambda keys, *, bit_width, shape, **mode: ShapedArray(keys.shape + shape, f"uint{bit_width}"))
+    "random_bits",
+    lambda keys, *, bit_width, shape: impl_of(keys).random_bits(keys, bit_width, shape),
+    lambda keys, *, bit_width, shape, **mode: ShapedArray(keys.shape + shape, f"uint{bit_width}"),
+    _computed_once)
 random_fold_in_p = _primitive(
     "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
-register_lowering(random_bits_p, lower_fun(
-    lambda keys, **params: _computed_once(in_mode(_random_bits)(keys, **params))))
 defbroadcasting(random_fold_in_p)
 random_clone_p = _primitive("random_clone", lambda keys: keys, lambda keys: keys)
 random_clone_p.def_impl(copy_p.bind)  # another array, for those who keep account of keys

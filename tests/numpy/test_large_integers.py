@@ -59,6 +59,7 @@ OF_LONG = {
     "add": lambda jx, x: [jx.numpy.float32(1.5) + x for _ in range(3)],
     "subtract": lambda jx, x: [x - jx.numpy.ones(1) for _ in range(3)],
     "narrow": lambda jx, x: [jx.numpy.ones(1, "int8") / x for _ in range(3)],
+    "bfloat16": lambda jx, x: [jx.numpy.ones(1, "bfloat16") * x for _ in range(3)],
     "arctan2": lambda jx, x: jx.numpy.arctan2(x, 1),
     "where": lambda jx, x: jx.numpy.where(True, x, 1.5),
     "maximum": lambda jx, x: jx.numpy.maximum(x, 1.0),
