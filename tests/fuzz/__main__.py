@@ -6,13 +6,20 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.fuzz.session import Session
 
 MEMORY = 3000  # megabytes, after which a new process goes on
+STUCK = 180  # seconds that one seed may take: what XLA does cannot be interrupted by a signal
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,14 +69,17 @@ def main() -> int:
     end = begun + 60 * given.minutes
     number = given.start
     while time.monotonic() < end:
+        watchdog = threading.Timer(STUCK, leave_out, (given, number, end, session))
+        watchdog.daemon = True
+        watchdog.start()
         check(f"{given.seed}:{number}")
+        watchdog.cancel()
         number += 1
         if time.monotonic() - told > 30:
             told = time.monotonic()
             print(f"[{told - begun:.0f} s, {memory()} MB] {dict(session.counts)}", flush=True)
         if memory() > MEMORY:
-            left = (end - time.monotonic()) / 60
-            start_again(given, number, left, dict(session.counts))
+            start_again(given, number, end, session.counts)
     print(f"{dict(session.counts)}", flush=True)
     return int(session.counts["faults"] > given.allow * session.counts["programs"])
 
@@ -80,8 +90,17 @@ def memory() -> int:
     return pages * resource.getpagesize() >> 20
 
 
-def start_again(given: argparse.Namespace, number: int, minutes: float, counts: dict) -> None:
+def leave_out(given: argparse.Namespace, number: int, end: float, session: Session) -> None:
+    """Go on behind a program that does not end, which is a fault."""
+    signal.setitimer(signal.ITIMER_REAL, 0)  # it would go off in the new process
+    print(f"--- stuck for {STUCK} s, seed {given.seed}:{number}\n{session.running}\n")
+    session.counts.update(stuck=1, faults=1)
+    start_again(given, number + 1, end, session.counts)
+
+
+def start_again(given: argparse.Namespace, number: int, end: float, counts: dict[str, int]) -> None:
     """Go on in a new process: JAX keeps every program that it has compiled."""
+    minutes = max(0.0, (end - time.monotonic()) / 60)
     sys.stdout.flush()
     os.execv(sys.executable, [
         sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", given.seed,

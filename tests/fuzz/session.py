@@ -45,6 +45,7 @@ class Session:
     def __init__(self, folder: Path, laws: bool = False) -> None:
         self.folder = folder
         self.laws = laws
+        self.running = ""  # the program at work, for the watchdog
         self.counts: Counter[str] = Counter()
         self.seen: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +64,7 @@ class Session:
         for program in programs:
             self.counts["programs"] += 1
             self.counts["statements"] += len(program.body)
+            self.running = program.text
             with self.limited():
                 if self.laws:
                     self.check_law(program)

@@ -42,7 +42,7 @@ def _smaller(text: str) -> Iterator[str]:
 
 def _places(tree: ast.AST) -> Iterator[tuple[str, Any, str, int | None, ast.AST | None]]:
     """Every edit, in a fixed order: (what, parent, field, index, replacement)."""
-    for parent in ast.walk(tree):
+    for parent in _walk(tree):
         for name, value in ast.iter_fields(parent):
             if name == "body" and isinstance(value, list):
                 for i, statement in enumerate(value):
@@ -60,6 +60,14 @@ def _places(tree: ast.AST) -> Iterator[tuple[str, Any, str, int | None, ast.AST 
             elif isinstance(value, ast.expr) and name != "func":
                 for inner in _inner(value):
                     yield "replace", parent, name, None, inner
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """All that may be edited. `while_loop` stays as it is: without its count, it would never end."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("while_loop")):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _walk(child)
 
 
 def _inner(node: ast.expr) -> Iterator[ast.expr]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 
 import pytest
 
@@ -138,6 +140,30 @@ def test_a_fault_is_found_and_shrunk():
     assert "len(jax.__name__)" in small
     assert "cos" not in small
     assert "checkpoint" not in small
+
+
+def test_the_count_of_a_loop_is_not_shrunk():
+    """Without its `+ 1`, the loop would never end."""
+    text = "x0 = jnp.sin(jnp.ones(3))\nresult = lax.while_loop(lambda c: c < 2, lambda c: c * 0 + c + 1, 0)\n"
+    small = shrink(text, lambda t: "while_loop(" in t)
+    assert small == text.splitlines()[1]
+
+
+def test_a_program_that_does_not_end_is_left_out(tmp_path):
+    """A signal cannot interrupt XLA: a new process goes on behind the program."""
+    program = f"""
+import sys, tests.fuzz.__main__ as fuzz
+from tests.fuzz.session import Session
+from minijax import lax
+fuzz.STUCK = 2
+sys.argv = ["fuzz", "--laws", "--minutes", "0.1", "--seed", "7", "--allow", "1", "--out", {str(tmp_path)!r}]
+Session.check_law = lambda *_: lax.while_loop(lambda c: c < 2, lambda c: c * 0, 0)
+fuzz.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "--- stuck for 2 s, seed 7:0" in done.stdout
+    assert "'stuck': 1, 'faults': 1" in done.stdout.splitlines()[-1]
 
 
 def test_rounding_is_no_fault():
