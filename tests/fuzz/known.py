@@ -96,9 +96,6 @@ KNOWN = [
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"
           r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)", kind="value",
           ours=r"array\(", theirs=r"array\("),
-    Known("a reference that was made from a weakly typed number stays weakly typed eagerly, and not under "
-          "jit if something else is written into it; JAX does the same",
-          r"(?s)(?=.*jax\.new_ref\()(?=.*\nleft = )", kind="weak type"),
     Known("JAX mixes up the axes of a reference that vmap batches in another axis than the first",
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.vmap\([^\n]*in_axes=[^\n]*[1-9])", kind="value",
           ours=r"array\(", theirs=r"array\("),
