@@ -43,12 +43,11 @@ AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 EXPORTED = "a call of it has a custom_vjp around it, as in JAX"
 BY_ARRAYS = "what becomes of it is an operation on arrays, when it is bound"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
-OF_A_PROGRAM = "only a program that is lowered for several platforms has it"
 TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
-    "evaluation": {OF_A_PROGRAM: "platform_index"},
+    "evaluation": {},
     "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
     "jvp": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "create_token iota_2x32_shape",
             TOKENS: "after_all",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
+from ..core.array import as_array
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import defjvp_zero, deflinear_jvp, primitive_jvps
@@ -19,11 +20,10 @@ from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
-from ..runtime.devices import default_backend
-from ..runtime.platforms import canonical_platform, lowered_for
 from .attributes import HashableArray, attribute_text
-from .control_flow.common import stage
-from .control_flow.cond import switch
+from .compile_time import is_concrete
+from .control_flow.common import branch_numbers, stage
+from .control_flow.cond import staged_switch
 
 # ----------------------------------------------------------------------------------------------
 # composite
@@ -188,6 +188,9 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
       ValueError: a platform "gpu", which would be two.
       NotImplementedError: no function for this platform.
 
+    In a function that is traced, all functions are traced, and the jaxpr shows them. A program
+    contains those for its platforms.
+
     >>> lax.platform_dependent(3.0, cpu=lambda x: x + 1, tpu=lambda x: x + 2)
     4.0
     """
@@ -196,20 +199,31 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
             raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    platforms = lowered_for.value or (canonical_platform(default_backend()),)
-    missing = [] if default else [p for p in platforms if p not in per_platform]
-    if missing:
-        raise NotImplementedError(
-            "MLIR translation rule for lax.platform_dependent not found for platform "
-            f"{missing[0]}: it has no branch for this platform, and no default.")
-    chosen: list[Any] = [per_platform.get(platform, default) for platform in platforms]
-    if all(branch is chosen[0] for branch in chosen):
-        return chosen[0](*args)
-    return switch(platform_index_p.bind(), chosen, *args)
+    names = tuple((name,) for name in per_platform) + ((None,) if default else ())
+    branches = [*per_platform.values(), *([default] if default else [])]
+    index = platform_index_p.bind(platforms=names)
+    if is_concrete(index):
+        return branches[int(index)](*args)
+    if not branches:
+        raise TypeError("lax.platform_dependent requires at least one branch; got none. Pass a "
+                        "function by the name of its platform, or as `default`.")
+    return staged_switch(index, branches, args, branches_platforms=names)
 
 
-# Which of its platforms a program that is lowered for several runs on, in their order.
+def _number(platforms) -> int:
+    """The number of the branch for the platform. A program for several platforms has its own."""
+    return branch_numbers(platforms)[0]
+
+
+def _lower_index(ctx, platforms):
+    if len({*(numbers := branch_numbers(platforms))}) > 1:
+        return ctx.platform_index()
+    return ctx.constant(numbers[0], ctx.avals_out[0])
+
+
+# Which branch is for the platform that a program runs on.
 platform_index_p = Primitive("platform_index")
-platform_index_p.def_abstract_eval(lambda: ShapedArray((), np.int32))
+platform_index_p.def_impl(lambda platforms: as_array(np.int32(_number(platforms))))
+platform_index_p.def_abstract_eval(lambda platforms: ShapedArray((), np.dtype(np.int32)))
 defjvp_zero(platform_index_p)
-register_lowering(platform_index_p, lambda ctx: ctx.platform_index())
+register_lowering(platform_index_p, _lower_index)

@@ -143,11 +143,12 @@ def _choose_in_cond(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
                            tuple(avals))
              for branch, (_, saved, eqns), at in zip(branches, chosen, places)]
     outside = [*map(Var, avals)]
-    return (eqn.replace(outvars=[*eqn.outvars, *outside], params={"branches": tuple(whole)}),
+    return (eqn.replace(outvars=[*eqn.outvars, *outside],
+                        params=eqn.own_params | {"branches": tuple(whole)}),
             outside,
             dce_rules[cond_p](used, eqn.replace(
                 invars=[eqn.invars[0], *outside, *eqn.invars[1:]],
-                params={"branches": tuple(again)}))[1])
+                params=eqn.own_params | {"branches": tuple(again)}))[1])
 
 
 def _places(own: Sequence, avals: Sequence) -> tuple[int, ...]:

@@ -111,8 +111,8 @@ def _check_cond(error, enabled, eqn, operands):
     branches = eqn.own_params["branches"]
     error, checked = _stage_all([_of_jaxpr(branch, enabled) for branch in branches], error, [],
                                 branches[0].in_avals, branches[0].debug_info)
-    outs = cond_p.bind(index, *tree_leaves(error), *operands,
-                       branches=tuple(branch.jaxpr for branch in checked))
+    params = eqn.own_params | {"branches": tuple(branch.jaxpr for branch in checked)}
+    outs = cond_p.bind(index, *tree_leaves(error), *operands, **params)
     error, outs = checked[0].split(outs)
     for branch in checked[1:]:
         error = Error(error.slots, error.places | branch.result.places)

@@ -60,6 +60,7 @@ from ..compile_time import is_concrete
 from ..families import inline_in_scope
 from .common import (
     Staged,
+    branch_numbers,
     by_extension,
     check_references,
     either,
@@ -206,6 +207,12 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
                       np.int32(len(branches) - 1))
     if settings.disable_jit.value and is_concrete(index):
         return branches[int(index)](*operands)
+    return staged_switch(index, branches, operands)
+
+
+def staged_switch(index, branches, operands, **platforms):
+    """Trace all branches, and bind the primitive. With `branches_platforms`, each branch is for
+    some platforms, and a program contains only the branches for its own."""
     leaves, in_tree = tree_flatten(operands)
     avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
     check_references(branches[0], in_tree, leaves, "switch")
@@ -214,7 +221,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     _check_branches("switch", dict(zip(names, branches)), staged)
     jaxprs, consts = share_constants(*staged)
     check_references(branches[0], in_tree, leaves, "switch", consts)
-    return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves]))
+    return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves], **platforms))
 
 
 def _check_index(index):
@@ -231,14 +238,14 @@ def _check_index(index):
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
 
 
-def _bind(index, jaxprs, operands) -> list:
+def _bind(index, jaxprs, operands, **platforms) -> list:
     """The results; one that is the same operand in all branches does not pass through `cond`."""
     sources = [places[0] if len(set(places)) == 1 else None
                for places in zip(*map(forwarded, jaxprs))]
     computed = tuple(source is None for source in sources)
     if not all(computed):
         jaxprs = [keep_outputs(jaxpr, computed) for jaxpr in jaxprs]
-    outs = iter(cond_p.bind(index, *operands, branches=tuple(jaxprs)))
+    outs = iter(cond_p.bind(index, *operands, branches=tuple(jaxprs), **platforms))
     return [next(outs) if source is None else ensure_array(operands[source]) for source in sources]
 
 
@@ -301,7 +308,7 @@ cond_p = Primitive("cond", multiple_results=True, memoize_avals=False)
 
 
 @cond_p.def_impl
-def _evaluate(index, *operands, branches):
+def _evaluate(index, *operands, branches, **_):
     """Run the chosen branch, equation by equation: it runs once, so compiling would not pay."""
     chosen = branches[min(max(int(index), 0), len(branches) - 1)]
     outs = eval_jaxpr(chosen.jaxpr, chosen.consts, *operands)
@@ -309,11 +316,11 @@ def _evaluate(index, *operands, branches):
 
 
 @cond_p.def_abstract_eval
-def _result_types(*avals, branches):
+def _result_types(*avals, branches, **_):
     return branches[0].out_avals
 
 
-def _typecheck(index: ShapedArray, *operands: ShapedArray, branches):
+def _typecheck(index: ShapedArray, *operands: ShapedArray, branches, **_):
     """The branches must agree with one another, and with the operands."""
     check_parameters("cond", "tuple of ClosedJaxpr", branches=branches)
     if not branches:
@@ -351,7 +358,7 @@ custom_typechecks["cond"] = _typecheck
 # Forward mode and batching
 
 
-def _jvp(primals, tangents, *, branches):
+def _jvp(primals, tangents, *, branches, **platforms):
     """A result has a tangent if it has one in any branch."""
     (index, *operands), (_, *operands_dot) = primals, tangents
     nonzeros = tuple(type(t) is not Zero for t in operands_dot)
@@ -359,14 +366,14 @@ def _jvp(primals, tangents, *, branches):
     nonzeros_out = either(*(jvp_jaxpr(branch, nonzeros, none)[1] for branch in branches))
     new_branches = tuple(jvp_jaxpr(branch, nonzeros, nonzeros_out)[0] for branch in branches)
     kept = [t for t in operands_dot if type(t) is not Zero]
-    outs = cond_p.bind(index, *operands, *kept, branches=new_branches)
+    outs = cond_p.bind(index, *operands, *kept, branches=new_branches, **platforms)
     return with_zero_tangents(outs, nonzeros_out)
 
 
 primitive_jvps[cond_p] = _jvp
 
 
-def _batch(trace, args, dims, *, branches):
+def _batch(trace, args, dims, *, branches, **platforms):
     axis_data = trace.axis_data
     (index, *operands), (index_dim, *operand_dims) = args, dims
     if index_dim is not None:
@@ -378,7 +385,7 @@ def _batch(trace, args, dims, *, branches):
     out_dims = tuple(0 if b else None for b in either(*batched))
     new_branches = tuple(batch_jaxpr(branch, axis_data, in_dims, out_dims)[0]
                          for branch in branches)
-    return cond_p.bind(index, *operands, branches=new_branches), out_dims
+    return cond_p.bind(index, *operands, branches=new_branches, **platforms), out_dims
 
 
 def _batch_predicate(axis_data, args, dims, branches):
@@ -409,14 +416,14 @@ primitive_batchers[cond_p] = WithTrace(_batch)
 
 
 
-def _enter(trace, values, *, branches):
+def _enter(trace, values, *, branches, **platforms):
     """Other transformations: a result has as many parts as it gets in any branch. The first part of
     the index chooses."""
     index, *operands = values
     counts = tuple(map(len, operands))
     out_counts = tuple(map(max, zip(*(trace.transform(b, counts)[1] for b in branches))))
     new_branches = tuple(trace.transform(b, counts, out_counts)[0] for b in branches)
-    outs = cond_p.bind(index[0], *flat(operands), branches=new_branches)
+    outs = cond_p.bind(index[0], *flat(operands), branches=new_branches, **platforms)
     return grouped(outs, out_counts)
 
 
@@ -451,7 +458,7 @@ def _partial_eval(trace, primitive, args, params):
                        tuple(computed.index(r) for r in own if r[0] is None), computed_avals)
         for (known, *_), own in zip(parts, per_branch))
 
-    outs = cond_p.bind(index, *known_args, branches=known_branches)
+    outs = cond_p.bind(index, *known_args, **params | {"branches": known_branches})
     n_known = len(outs) - len(computed)
     values = dict(zip(computed, outs[n_known:]))
     residual_args = [values[r] if r[0] is None else known_args[r[0]] for r in residuals]
@@ -462,7 +469,7 @@ def _partial_eval(trace, primitive, args, params):
         spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
         for (_, unknown, *_), own in zip(parts, per_branch))
     unknown_outs = default_partial_eval(trace, cond_p, [index, *residual_args, *unknown_args],
-                                        {"branches": unknown_branches})
+                                        params | {"branches": unknown_branches})
     return merge_lists(out_unknowns, outs[:n_known], unknown_outs)
 
 
@@ -489,7 +496,7 @@ def _dce(used_outputs, eqn):
     return used_invars, eqn.replace(
         invars=partition_list(used_invars, eqn.invars)[1],
         outvars=partition_list(used_outputs, eqn.outvars)[1],
-        params={"branches": pruned})
+        params=eqn.own_params | {"branches": pruned})
 
 
 dce_rules[cond_p] = _dce
@@ -498,7 +505,7 @@ dce_rules[cond_p] = _dce
 # Transposition
 
 
-def _transpose(cts, index, *operands, branches):
+def _transpose(cts, index, *operands, branches, **platforms):
     """An operand has a cotangent if it has one in any branch."""
     kinds, values, in_avals = project_accums(branches[0], operands)
     transposed = [transpose_jaxpr(branch, kinds, in_avals, nonzero_avals(cts))
@@ -510,7 +517,7 @@ def _transpose(cts, index, *operands, branches):
     new_branches = tuple(
         spread_outputs(jaxpr, _places(own, nonzeros), avals) for jaxpr, own in transposed)
     kept = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(cond_p.bind(index, *values, *kept, branches=new_branches))
+    outs = iter(cond_p.bind(index, *values, *kept, branches=new_branches, **platforms))
     linear_cts = iter([next(outs) if nonzero else Zero(aval)
                        for aval, nonzero in zip(linear_avals, nonzeros)])
     return [None, *(next(linear_cts) if is_linear else None for is_linear in linear)]
@@ -527,8 +534,13 @@ primitive_transposes[cond_p] = _transpose
 # Lowering
 
 
-def _lower(ctx, index, *operands, branches):
+def _lower(ctx, index, *operands, branches, branches_platforms=None):
     """A `case`, each branch in a region, where it sees the operands as they are."""
+    if branches_platforms is not None:
+        numbers = branch_numbers(branches_platforms)
+        if len({*numbers}) == 1:
+            return inline_in_scope(ctx, "cond/branch_0_fun", branches[numbers[0]], operands)
+        index, branches = ctx.platform_index(), [branches[i] for i in numbers]
     regions = [([], partial(inline_in_scope, ctx, f"cond/branch_{i}_fun", branch, operands))
                for i, branch in enumerate(branches)]
     ordered = any(is_ordered(branch.effects) for branch in branches)
