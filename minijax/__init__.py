@@ -105,7 +105,7 @@ from .runtime.devices import (
     devices,
 )
 from .core.jit import clear_caches
-from .runtime.jit import disable_jit, eval_shape, jit  # noqa: F811
+from .runtime.jit import disable_jit, eval_shape, jit, make_jaxpr  # noqa: F811
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 
 if TYPE_CHECKING:

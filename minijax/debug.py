@@ -6,7 +6,7 @@ from .debugging.debug import callback as _callback, debug_print_p, log, print as
 from .debugging.debugger import breakpoint
 from .parallel.inspect_sharding import inspect_array_sharding, visualize_array_sharding
 from .parallel.visualize import visualize_sharding
-from .errors import renamed as _renamed
+from .naming import renamed as _renamed
 
 callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")
 

@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FrameType, FunctionType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from . import settings
@@ -315,19 +315,6 @@ def _documented(sentence: str, fun: Any) -> str:
     """The sentence, followed by the documentation of `fun`, if it has any."""
     doc = getattr(fun, "__doc__", None)
     return sentence + (f"\n\nOriginal documentation:\n\n{doc}" if doc else "")
-
-
-def renamed(fun: Any, name: str, module: str | None = None) -> Any:
-    """The Python function `fun` under another name of its own, for JAX's synonyms.
-
-    `pickle` finds it by that name in `module`; by default in the module of `fun`.
-    """
-    other = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
-    functools.update_wrapper(other, fun)
-    other.__kwdefaults__ = fun.__kwdefaults__
-    other.__name__ = other.__qualname__ = name
-    other.__module__ = module or fun.__module__
-    return other
 
 
 def _innermost(fun: Callable) -> Callable:

@@ -32,9 +32,10 @@ from .core.tree import (
     tree_map,
     tree_structure,
 )
-from .errors import api_boundary, renamed, wraps
+from .errors import api_boundary, wraps
 from .lax.cutting import split
 from .lax.shaping import broadcasted_iota
+from .naming import renamed
 from .pytree.functions import tree_transpose
 
 

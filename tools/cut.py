@@ -24,7 +24,7 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("first_use", "settings", "errors", "util", "documents", "optional", "printing",
+    1: ("first_use", "settings", "errors", "naming", "util", "documents", "optional", "printing",
         "fast_paths", "summation",
         "core.extension", "core.util", "core.dtypes", "checks.dtypes", "core.core", "checks.core",
         "core.array", "checks.array", "core.primitives", "checks.primitives", "core.operators",
@@ -59,8 +59,8 @@ ROOMS = {
          "__main__"),
 }
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "documents", "optional", "printing", "runtime.__init__",
-        "runtime.platforms", "runtime.client")
+CORE = ("core", "settings", "errors", "naming", "documents", "optional", "printing",
+        "runtime.__init__", "runtime.platforms", "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",

@@ -23,6 +23,8 @@ from unittest import mock
 
 import numpy as np
 
+from minijax import clear_caches
+
 
 class Wrong(Exception):
     """An answer is wrong; the message says with which input, and what was expected."""
@@ -182,11 +184,13 @@ def in_place(target: str, answer: Any) -> Iterator[None]:
     """
     owner, name, original = locate(target)
     with contextlib.ExitStack() as stack:
+        stack.callback(clear_caches)
         if inspect.ismodule(owner):
             for module in _modules_that_hold(name, original):
                 stack.enter_context(mock.patch.object(module, name, answer))
         else:
             stack.enter_context(mock.patch.object(owner, name, answer))
+        clear_caches()  # of what the library's function has traced
         yield
 
 

@@ -205,6 +205,7 @@ def _vectorized(fun, vmap_f):
 
 from ..checks.arguments import static_arguments, traced_info
 from ..errors import fun_sourceinfo
+from ..naming import named_after
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
 from .staging import abstractify_args, trace_to_jaxpr
@@ -243,17 +244,13 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     check_callable(fun)
     static = static_arguments((static_argnums, static_argnames), fun)
 
-    @wraps(fun)
+    @named_after("make_jaxpr", fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
             closed, out_tree = _trace("jit", fun, args, kwargs, *static)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
-    name = getattr(fun, "__name__", type(fun).__name__)
-    make_jaxpr_f.__name__ = f"make_jaxpr({name})"
-    make_jaxpr_f.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', name)})"
-    make_jaxpr_f.__module__ = "jax"  # tools that know JAX's functions compare with this name
-    return api_boundary(make_jaxpr_f)
+    return make_jaxpr_f
 
 
 def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=()):

@@ -15,7 +15,6 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, Primitive, eval_trace, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
-from ..errors import renamed
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
@@ -27,6 +26,7 @@ from ..lax.dtypes import (
     to_floating_dtype,
 )
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
+from ..naming import renamed
 from ..settings import enable_x64
 from ._arguments import (
     canonical_axis,

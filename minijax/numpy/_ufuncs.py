@@ -10,7 +10,6 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import ArrayMethods, state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
-from ..errors import renamed
 from ..fast_paths import with_fast_evaluation
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
@@ -19,6 +18,7 @@ from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import default_float_dtype, result_type
 from ..lax.operators import absolute, bitwise_not, known_integer, subtract
 from ..lax.shaping import full_like
+from ..naming import renamed
 from ._arguments import (
     check_arraylike,
     check_no_out,

@@ -28,8 +28,8 @@ from ..core.tree import (
     node_type_of,
     registry,
 )
-from ..errors import renamed
 from ..fast_paths import with_fast_path
+from ..naming import renamed
 from .registration import OwnNodeType
 
 F = TypeVar("F", bound=Callable)

@@ -11,8 +11,9 @@ from ..checks.arguments import arg_names
 from ..core.jit import by_place
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
-from ..errors import api_boundary, renamed, wraps
+from ..errors import api_boundary, wraps
 from ..lax.control_flow.common import stage
+from ..naming import renamed
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
 from .primitive import remat_p

@@ -23,15 +23,18 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
+from ..checks.api import constants_apart
 from ..checks.arguments import (
     ResolvedArgs,
     check_callable,
     fun_signature,
     references_apart,
     resolve_argnums,
+    static_arguments,
 )
 from ..checks.staging import shapes_only
 from ..core.array import Array
+from ..core.batching import extend_axis_env_nd
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, install_methods, state
 from ..core.extension import Extension, hooks, point, register
@@ -52,9 +55,10 @@ from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
 from ..core.util import partition_list, split_list
 from ..errors import SourceInfo, api_boundary, fun_name, user_location
+from ..naming import named_after
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
-from .structs import ShapeDtypeStruct
+from .structs import ShapeDtypeStruct, struct_of
 
 # ----------------------------------------------------------------------------------------------
 # Options
@@ -345,9 +349,59 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     if isinstance(fun, Wrapped):
         return fun.eval_shape(*args, **kwargs)
     check_callable(fun)
-    # The traces of a function that has no hash cannot be found again.
-    hashable = fun if getattr(fun, "__hash__", None) else functools.partial(fun)
-    return jit(hashable).eval_shape(*args, **kwargs)
+    return jit(_hashable(fun)).eval_shape(*args, **kwargs)
+
+
+def make_jaxpr(fun: Callable, static_argnums: Any = (), axis_env: Any = None,
+               return_shape: bool = False, static_argnames: Any = ()) -> Callable:
+    """A function that returns the jaxpr of `fun` instead of computing it.
+
+    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      static_argnums, static_argnames: positions and names of the arguments that are not traced.
+      axis_env: pairs (name, size) of named axes in scope.
+      return_shape: whether to return the pair of the jaxpr and `eval_shape`'s result.
+
+    Returns:
+      a function that, called with arguments for `fun` (arrays, numbers or `ShapeDtypeStruct`s),
+      returns a `ClosedJaxpr`.
+
+    Raises:
+      TypeError: an argument is not an array or a number.
+
+    >>> jax.make_jaxpr(lambda x: x * 2)(1.0)
+    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
+    """
+    check_callable(fun)
+    numbers = static_arguments((static_argnums, static_argnames), fun)
+    jitted = JitFunction(_hashable(fun), Options(*numbers, _NO_OPTIONS))
+
+    @named_after("make_jaxpr", fun)
+    def make_jaxpr_f(*args, **kwargs):
+        with extend_axis_env_nd(axis_env or ()):
+            call = jitted._call(args, kwargs)
+            tracing = jitted._traced(call)
+        closed = constants_apart(_constants_back(tracing), fun, call.leaves)
+        out = tracing.out_tree.unflatten(map(struct_of, closed.out_avals)) if return_shape else None
+        return (closed, out) if return_shape else closed
+
+    return make_jaxpr_f
+
+
+def _hashable(fun: Callable) -> Callable:
+    """The function, or if it has no hash, one that has: its traces cannot be found again."""
+    return fun if getattr(fun, "__hash__", None) else functools.partial(fun)
+
+
+def _constants_back(tracing: Tracing) -> ClosedJaxpr:
+    """The jaxpr of a traced function, with all that it closed over as constants."""
+    closed, outside = tracing.jaxpr, tracing.outer_tracers
+    if not outside:
+        return closed
+    constvars, invars = split_list(closed.jaxpr.invars, [len(outside)])
+    return ClosedJaxpr(closed.jaxpr.replace(constvars=constvars, invars=invars), outside)
 
 
 _OF_OPERANDS = ("donated_invars", "in_shardings", "in_layouts")  # an entry for each operand

@@ -200,13 +200,17 @@ _PICKLED = {"_sharding": "sharding", "_dll": "_layout"}
 _SLOTS: Any = [vars(ShapeDtypeStruct)[name] for name in ShapeDtypeStruct.__slots__[:-1]]
 
 
+def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
+    """A type as a `ShapeDtypeStruct`."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+                            sharding=stated_sharding(aval), manual_axis_type=stated_axes(aval))
+
+
 class Structs(Extension):
     """`eval_shape` returns `ShapeDtypeStruct`s."""
 
     def shape_struct(self, aval: ShapedArray) -> ShapeDtypeStruct:
-        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
-                                sharding=stated_sharding(aval),
-                                manual_axis_type=stated_axes(aval))
+        return struct_of(aval)
 
 
 def _chosen_sharding(x: Any) -> Any:

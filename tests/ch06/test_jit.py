@@ -257,6 +257,45 @@ def test_all_jits_of_a_function_share_their_traces():
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"return_shape": True}, {"axis_env": [("i", 2)]}, {"static_argnums": 1}], ids=str)
+def test_make_jaxpr_shares_traces_too(options):
+    def program(jx):
+        def count(x, k=2):
+            calls.append(k)
+            return x * k
+
+        calls: list[int] = []
+
+        def run():
+            made = [jx.make_jaxpr(count, **options)(x3) for _ in range(2)]
+            jx.jit(count)(x3)
+            first, second = (jaxpr[0] if type(jaxpr) is tuple else jaxpr for jaxpr in made)
+            return len(calls), first is second, str(first)
+
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
+def test_make_jaxpr_keeps_what_outer_traces_hold(transform):
+    def program(jx):
+        made = []
+
+        def outer(y):
+            made.extend(jx.make_jaxpr(lambda x: (x * y, x3))(2.0) for _ in range(2))
+            return y
+
+        def run():
+            getattr(jx, transform)(outer)(np.ones(2, F32) if transform == "vmap" else F32(1))
+            return [(str(jaxpr), len(jaxpr.consts)) for jaxpr in made]
+
+        return run
+
+    both(program)
+
+
 def test_a_function_that_is_gone_leaves_nothing_behind():
     big = jnp.ones(10_000)
 
