@@ -114,7 +114,7 @@ class TransferGuard(Extension):
                              transfer_guard_device_to_device)
 
     def place_new(self, x, device, like):
-        if x is not getattr(self._thread, "computed", None):
+        if not (state.trace.staging or x is getattr(self._thread, "computed", None)):
             _check_transfer(x, device is not None)
         return x
 

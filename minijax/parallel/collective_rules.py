@@ -23,10 +23,12 @@ from ..core.batching import (
 )
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp_zero
+from ..core.primitives import constant
 from ..core.transposition import deflinear2
 from ..lax import elementwise as prim
 from ..lax.control_flow.axes import axis_size
 from ..lax.cutting import index_in_dim
+from ..lax.families import const_like
 from ..lax.reductions import reduce_sum
 from ..lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
 from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
@@ -130,7 +132,7 @@ def _no_groups(primitive):
 
 
 def _times(x, size):
-    return prim.mul(typeof(x).dtype.type(size), x)
+    return prim.mul(const_like(x, typeof(x).dtype.type(size)), x)
 
 
 def _batch_psum_invariant(trace, args, dims, *, axes):
@@ -217,8 +219,14 @@ def _scatter_aside(d, *, scatter_dimension, tiled, **params):
 
 def _scatter_mapped(x, d, size, *, scatter_dimension, tiled):
     """The sum over the batch dimension; and the dimension to be scattered is the new one."""
-    x = prim.mul(x, typeof(x).dtype.type(size)) if d is None else reduce_sum(x, (d,))
+    x = _repeated(x, size) if d is None else reduce_sum(x, (d,))
     return (_split_dim(x, scatter_dimension, size) if tiled else x), scatter_dimension
+
+
+def _repeated(x, size):
+    """`size` times `x`, in its type: a weak array stays weak, and small integers wrap around."""
+    aval = typeof(x)
+    return prim.mul(x, constant(np.int64(size), aval.dtype, aval.weak_type))
 
 
 def _scatter_one_by_one(x, names, *, scatter_dimension, tiled):

@@ -30,6 +30,7 @@ from ..core.primitives import add_p, canonical_axis, constant
 from ..core.tree import tree_map
 from ..lax import elementwise as prim
 from ..lax.control_flow.axes import axis_size
+from ..lax.families import const_like
 from ..lax.reductions import reduce_sum
 from ..lax.shaping import expand_dims, squeeze
 from .collective_primitives import (
@@ -178,7 +179,8 @@ def _psum_of_known(x, axes, groups):
     size = math.prod(map(axis_size, names)) if groups is None else len(groups[0])
     if type(x) in dtypes.python_scalar_types:
         return type(x)(size) * x
-    return typeof(x).dtype.type(size) * x
+    factor = typeof(x).dtype.type(size)
+    return factor * x if isinstance(x, np.ndarray) else prim.mul(const_like(x, factor), x)
 
 
 def psum_invariant(x, axes: tuple):

@@ -545,3 +545,29 @@ def test_sums_along_an_axis_of_vmap_within_a_shard_map():
         return subject.numpy.sum(g(x) * BLOCKS)
 
     assert np.allclose(loss(BLOCKS, True), loss(BLOCKS, False))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("name, f", {
+    "psum": lambda jx, w: jx.lax.psum(w, "i"),
+    "pmean": lambda jx, w: jx.lax.pmean(w, "i"),
+    "psum of a loop's count": lambda jx, w: jx.lax.psum(
+        jx.lax.fori_loop(0, w, lambda i, c: c + 1, 0), "i"),
+    "psum_scatter": lambda jx, w: jx.lax.psum_scatter(jx.numpy.stack([w] * 3), "i"),
+    "psum_scatter of a strong type": lambda jx, w: jx.lax.psum_scatter(
+        jx.numpy.ones(3, "int16"), "i"),
+}.items())
+def test_what_is_the_same_everywhere_keeps_its_weak_type(name, f, staged):
+    def program(jx):
+        g = jx.vmap(lambda x: f(jx, jx.numpy.asarray(4)), axis_name="i")
+        return jx.jit(g) if staged else g
+
+    both(program, np.ones(3, "f"))
+
+
+def test_a_sum_over_more_instances_than_an_integer_counts():
+    x = np.ones(300, "f")
+    both(lambda jx: jx.vmap(lambda _: jx.lax.psum_scatter(jx.numpy.ones(300, "int8"), "i"),
+                            axis_name="i"), x)
+    both(lambda jx: jx.vmap(lambda _: jx.lax.psum(jx.numpy.int8(1), "i"), axis_name="i"), x,
+         raises="OverflowError")

@@ -66,6 +66,22 @@ def test_nothing_is_refused_while_a_function_is_traced():
     assert out.shape == (3,)
 
 
+def test_constants_of_a_function_that_is_compiled_under_the_guard():
+    def program(jx):
+        jnp = jx.numpy
+
+        def f(x):
+            made = jnp.ones(3), jnp.arange(3), jnp.full(3, x[0]), jnp.zeros_like(x), jnp.eye(3)[0]
+            return sum(made, x) + jnp.asarray(3.0) + jx.random.uniform(jx.random.key(0), (3,))
+
+        def guarded(x):
+            with jx.transfer_guard("disallow"):
+                return jx.jit(f)(x)
+        return guarded(jnp.ones(3))
+
+    both(lambda jx: lambda: program(jx))
+
+
 def test_a_pytree_is_refused_for_its_raw_leaf():
     tree = {"w": minijax.numpy.ones(2), "b": np.ones(2, np.float32)}
     with minijax.transfer_guard("disallow"), pytest.raises(minijax.errors.JaxRuntimeError):
