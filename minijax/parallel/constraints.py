@@ -36,7 +36,7 @@ from .mesh import AbstractMesh, Mesh
 from .modules import as_summands, constraint, devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import Place, PlacedArray, sees_to_places
-from .sharding import NamedSharding, Sharding, is_unreduced
+from .sharding import NamedSharding, Sharding, check_no_axis_twice, is_unreduced
 from .spmd import is_abstract
 from .typed import entries_of, says_split, sums_of, varying_axes, with_sharding
 
@@ -56,7 +56,8 @@ def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> N
 
     Raises:
       TypeError: a leaf is something else.
-      ValueError: it has an empty mesh, or leaves a dimension to XLA, unless `unconstrained`.
+      ValueError: it has an empty mesh, names an axis twice, or leaves a dimension to XLA, unless
+        `unconstrained`.
     """
     for entry in tree_flatten(entries, is_leaf=lambda x: x is None)[0]:
         if entry is None or entry is UNSPECIFIED:
@@ -67,7 +68,10 @@ def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> N
         if isinstance(entry, NamedSharding) and entry.mesh.empty:
             raise ValueError(f"{argument}: {entry} has an empty mesh, on which nothing can lie.")
         spec = getattr(entry, "spec", entry)
-        if unconstrained or not isinstance(spec, PartitionSpec):
+        if not isinstance(spec, PartitionSpec):
+            continue
+        check_no_axis_twice(spec, argument)
+        if unconstrained:
             continue
         if UNCONSTRAINED in spec.partitions:
             raise ValueError(f"{argument}: {entry} leaves a dimension to the compiler, which "
@@ -255,11 +259,13 @@ def _constrained_type(aval, *, sharding, **params):
 
 
 @sharding_constraint_p.def_impl
-def _evaluate(x, *, sharding, layout, **params):
+def _evaluate(x, *, sharding, layout, context_mesh, unconstrained_dims):
     def apply(sharding):
-        if says_split(typeof(x)) and not unconstrained_dims(sharding):
+        if says_split(typeof(x)) and not unconstrained_dims:
             return _mover(sharding)(x)  # which also gives up the split over explicit axes
-        return apply_primitive(sharding_constraint_p, x, sharding=sharding, layout=layout, **params)
+        around = context_mesh if is_abstract(sharding) else meshes.no_mesh  # the devices are known
+        return apply_primitive(sharding_constraint_p, x, sharding=sharding, layout=layout,
+                               context_mesh=around, unconstrained_dims=unconstrained_dims)
 
     out = evaluated(x, sharding, apply)
     return out if layout is None else layout_constraint_p.bind(out, layout=layout)

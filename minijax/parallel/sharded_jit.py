@@ -99,7 +99,7 @@ class ShardedJitFunction(JitFunction):
 
     def _traced(self, call):
         said = self._options.more.placement
-        if said.device is not None and said.entered and not said.mesh().empty:
+        if said.device is not None and not said.mesh().empty:
             raise ValueError("Mesh context manager should not be used with jit when backend or "
                              "device is also specified as an argument to jit.")
         self._check_layouts(call)

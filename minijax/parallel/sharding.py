@@ -330,13 +330,13 @@ def _memory_kind(kind: str | None, devices: Sequence[Any]) -> str | None:
     return kind
 
 
-def check_no_axis_twice(spec: PartitionSpec) -> None:
+def check_no_axis_twice(spec: PartitionSpec, argument: str = "NamedSharding spec") -> None:
     """Raise a DuplicateSpecError if two entries of the spec name one axis."""
     names = spec.all_axes()
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise DuplicateSpecError(
-            "A single NamedSharding spec specification can map every mesh axis to at most one "
+            f"A single {argument} specification can map every mesh axis to at most one "
             f"positional dimension, but {spec} has duplicate entries for `{', '.join(twice)}`")
 
 

@@ -208,3 +208,11 @@ def test_constraints_to_another_mesh(program):
     """The result lies in the words of the mesh that the constraint names."""
     same(f"(lambda named, x2: {program})(jax.make_mesh((2, 4), ('u', 'v'), (AxisType.Auto,) * 2), "
          "put(np.ones((8, 8), 'f'), NS(Mesh(np.array(d), 'x'), P('x'))))")
+
+
+@pytest.mark.parametrize("spec", ["P()", "P('x')", "P(P.UNCONSTRAINED)"])
+@pytest.mark.parametrize("argument", ["np.ones(8, 'f')", "jnp.ones(8)", "put(x, d[1])", "put(x, s)"])
+@pytest.mark.parametrize("around", ["m", "jax.set_mesh(m)"])
+def test_outside_of_jit_a_sharding_says_its_devices(around, argument, spec):
+    """The mesh around has other devices. It is for bare specs."""
+    same(f"within({around}, lambda: lax.with_sharding_constraint({argument}, NS(m1, {spec})))")

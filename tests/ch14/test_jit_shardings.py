@@ -118,6 +118,13 @@ jax.jit(lambda a: a, out_shardings=(s, s))(x)
 jax.jit(lambda a: {"a": a}, out_shardings={"b": s})(x)
 jax.jit(lambda a: a, in_shardings=s, device=d[1])
 jax.jit(lambda a, b: a + b, in_shardings=(s, SDS(d[1])))(x, x)
+jax.jit(lambda a: a, in_shardings=P("x", "x"))
+jax.jit(lambda a: a, out_shardings=P("x", ("y", "x")))
+lax.with_sharding_constraint(x2, P("x", "x"))
+within(jax.set_mesh(m), lambda: jax.jit(lambda a: a, device=d[1])(x))
+within(jax.set_mesh(m), lambda: jax.jit(lambda a: jax.jit(lambda a: a, device=d[1])(a))(x))
+within(jax.set_mesh(m), lambda: jax.vmap(jax.jit(lambda a: a, device=d[1]))(x))
+within(m, lambda: jax.jit(lambda a: a, device=d[1])(x))
 """.strip().splitlines()
 
 
