@@ -242,11 +242,19 @@ def _within_shard_map(x, sharding):
             alike and not varying_axes(shaped_abstractify(x))):
         raise ValueError(f"with_sharding_constraint: {sharding} is of another mesh than that of "
                          f"the shard_map around, {around}. Give the PartitionSpec alone.")
-    if taken := set(sharding.spec.all_axes()) & set(around.manual_axes):
-        raise ValueError(f"with_sharding_constraint: {sharding.spec} contains a manual axes "
-                         f"{sorted(taken)} of mesh {around}: the shard_map around has split the "
-                         "array over it already.")
+    check_no_manual_axis(sharding, "with_sharding_constraint")
     return sharding.update(mesh=around)
+
+
+def check_no_manual_axis(sharding: Sharding | None, caller: str) -> None:
+    """Raise ValueError if a sharding names an axis of which a shard_map around gives one part."""
+    around = meshes.get_abstract_mesh()
+    if not around.manual_axes or not isinstance(sharding, NamedSharding):
+        return
+    if taken := set(sharding.spec.all_axes()) & set(around.manual_axes):
+        raise ValueError(f"{caller}: {sharding.spec} contains a manual axes {sorted(taken)} of "
+                         f"mesh {around}: the shard_map around has split the array over it "
+                         "already.")
 
 
 @sharding_constraint_p.def_abstract_eval

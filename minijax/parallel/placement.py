@@ -34,7 +34,7 @@ from .constraints import constrain
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .memories import MemorySpace, space_of_kind
-from .mesh import get_abstract_mesh, get_mesh
+from .mesh import concrete_mesh, get_abstract_mesh, no_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (
     Place,
@@ -357,7 +357,7 @@ def concrete_sharding(where: Any) -> Any:
     """A spec as a sharding over the mesh in force."""
     if not isinstance(where, PartitionSpec):
         return where
-    mesh = get_abstract_mesh() if state.trace.staging else get_mesh()
+    mesh = get_abstract_mesh() if state.trace.staging else concrete_mesh.value or no_mesh
     if mesh.empty:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
                          f"device_put, or give a NamedSharding. Got {where}.")

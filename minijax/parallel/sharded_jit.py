@@ -20,10 +20,7 @@ from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, Placement, jit
 from . import mesh as meshes
-from .constraints import (
-    check_entries,
-    flat_shardings,
-)
+from .constraints import check_entries, check_no_manual_axis, flat_shardings
 from .layouts import (
     AUTO,
     Format,
@@ -169,8 +166,11 @@ class ShardedJitFunction(JitFunction):
         (leaves, prefix), mesh = said, self._options.more.placement.mesh()
         if self._options.more.placement.entered and not mesh.empty:
             leaves = [P() if entry is None else entry for entry in leaves]
-        return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
+        flat = flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
                               tupled_args)
+        for sharding in flat:
+            check_no_manual_axis(sharding, f"jit: {argument}")
+        return flat
 
     def _params(self, call, tracing):
         """The shardings are parameters of the primitive. Those of a device are there for readers

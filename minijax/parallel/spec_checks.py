@@ -13,7 +13,7 @@ from ..errors import fun_name
 from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
-from .partition_spec import PartitionSpec
+from .partition_spec import UNCONSTRAINED, PartitionSpec
 from .sharding import NamedSharding, check_no_axis_twice
 from .typed import entries_of, sums_of, varying_axes
 
@@ -99,13 +99,18 @@ def _check_specs(what, specs, axes, mesh):
         raise TypeError(f"shard_map: {what} must be a pytree of PartitionSpecs, but "
                         f"{'; '.join(others)}.")
     unknown = [f"{what}{keystr(path)} refers to {name!r}, as {spec}"
-               for path, spec in entries for name in spec.all_axes() if name not in axes]
+               for path, spec in entries for name in _named(spec) if name not in axes]
     if unknown:
         raise ValueError(f"shard_map: {what} can only name axes that the function is mapped over, "
                          f"{set(axes)}, but {'; '.join(unknown)}.")
     for _, spec in entries:
         check_no_axis_twice(spec)
         _check_sums(what, spec, axes, mesh)
+
+
+def _named(spec):
+    """What a spec names: axes, and also what stands for axes that the compiler chooses."""
+    return [*spec.all_axes(), *[x for x in spec.partitions if x is UNCONSTRAINED]]
 
 
 def _check_sums(what, spec, axes, mesh):

@@ -125,6 +125,11 @@ within(jax.set_mesh(m), lambda: jax.jit(lambda a: a, device=d[1])(x))
 within(jax.set_mesh(m), lambda: jax.jit(lambda a: jax.jit(lambda a: a, device=d[1])(a))(x))
 within(jax.set_mesh(m), lambda: jax.vmap(jax.jit(lambda a: a, device=d[1]))(x))
 within(m, lambda: jax.jit(lambda a: a, device=d[1])(x))
+jax.shard_map(jax.jit(jnp.sin, out_shardings=s), mesh=m, in_specs=P("x"), out_specs=P("x"))(x)
+jax.jit(jax.shard_map(jax.jit(jnp.sin, in_shardings=s), mesh=m, in_specs=P("x"), out_specs=P("x")))(x)
+jax.shard_map(jax.jit(jnp.sin, out_shardings=r), mesh=m, in_specs=P("x"), out_specs=P("x"))(x)
+jax.shard_map(jnp.sin, mesh=m, in_specs=P(P.UNCONSTRAINED), out_specs=P())(x)
+jax.shard_map(jnp.sin, mesh=m, in_specs=P(), out_specs=P(P.UNCONSTRAINED))(x)
 """.strip().splitlines()
 
 

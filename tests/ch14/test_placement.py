@@ -175,6 +175,10 @@ jax.jit(lambda x: x.to_device(d[0]))(x)
 jax.jit(lambda x: x.copy_to_host_async())(x)
 jax.jit(lambda x: jnp.zeros_like(x))(put(x, s))
 jax.jit(lambda x: jnp.zeros(3, device=d[0]))(x)
+within(jax.set_mesh(m), lambda: jax.grad(lambda x: jnp.sin(put(x, P("x"))).sum())(x))
+within(jax.set_mesh(m), lambda: jax.jvp(lambda x: put(x, P("x")), (x,), (x,)))
+within(jax.set_mesh(m), lambda: jax.linearize(lambda x: put(x * 2, P("y")), x)[1](x))
+within(jax.set_mesh(m), lambda: jax.vmap(lambda x: put(x, P()))(x2))
 """.strip().splitlines()
 
 
