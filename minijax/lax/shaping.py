@@ -387,6 +387,7 @@ def converted_on(x: Array, device: Any, out_sharding: Any = None, like: Any = No
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given; and with its sharding, unless
     `sharding` or another shape is given."""
+    x = 0 if type(x) is int else x  # its value is not wanted, and may be too large
     aval = typeof(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") or not hasattr(
         x, "shape") else ShapedArray(
             x.shape, dtypes.canonicalize_dtype(x.dtype, True), False, _manual(x))

@@ -24,7 +24,7 @@ from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
-from ..numpy._arguments import ensure_array, optional_axes, promote_args_inexact
+from ..numpy._arguments import ensure_array, optional_axes, promote_numbers_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
 
@@ -258,7 +258,7 @@ def gelu(x, approximate: bool = True):
     >>> gelu(0.0).item()
     0.0
     """
-    (x,) = promote_args_inexact("gelu", x)
+    (x,) = promote_numbers_inexact("gelu", x)
     dtype = typeof(x).dtype
     if not approximate:
         return jnp.array(0.5 * x * erfc(-x * np.sqrt(0.5).astype(dtype)), dtype=dtype)

@@ -33,7 +33,8 @@ __all__ = [  # what the other files of the room import from here
     "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
     "ensure_arrays", "index_tuple", "is_inexact", "is_integer", "known_array", "known_sizes",
     "optional_axes", "promote_args", "promote_args_inexact", "promote_args_numeric",
-    "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
+    "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_numbers_inexact",
+    "promote_shapes",
     "static_index", "strong_constant", "to_bool", "user_dtype", "zeros_like",
 ]
 
@@ -68,6 +69,12 @@ def promote_dtypes_numeric(*args) -> list:
 def promote_args_numeric(name: str, *args):
     """`promote_args`, and booleans to integers."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(args, name)))
+
+
+def promote_numbers_inexact(name: str, *args):
+    """`promote_args_inexact`, which takes Python integers of any size: they become floats."""
+    return promote_args_inexact(name, *(
+        float(x) if type(x) is int and not -2**31 <= x < 2**31 else x for x in args))
 
 
 def constant_like(x, value) -> Any:

@@ -502,8 +502,8 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
-    if type(k) is int:
-        k = int(np.clip(k, -2**31, 2**31 - 1))
+    if isinstance(k, int):  # a bool, too
+        k = int(np.clip(int(k), -2**31, 2**31 - 1))
     offset = ensure_array("eye", k)
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
         raise ValueError(f"the number of the diagonal must be a scalar integer; got {k}.")

@@ -428,7 +428,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
                                 "static value for `repeats`, or pass a static value to "
                                 "`total_repeat_length`.")
     if repeats.ndim == 0:
-        return repeat_all(a, operator.index(repeats[()]), axis)
+        return repeat_all(a, int(repeats), axis)
     repeats = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
     return _repeat_each(a, repeats, axis, int(repeats.sum()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 
 import numpy as np
@@ -89,3 +90,29 @@ def test_a_range_beyond_the_type_chosen_for_it(arguments):
     (np.int64(3),)])
 def test_a_range_up_to_the_end_of_its_type(arguments):
     both(lambda jx: lambda: jx.numpy.arange(*arguments))
+
+
+LARGE = {
+    **{f"{name}_like": lambda jx, n, name=name: getattr(jx.numpy, f"{name}_like")(n)
+       for name in ("zeros", "ones", "empty")},
+    "full_like": lambda jx, n: jx.numpy.full_like(n, 3),
+    "lax.full_like": lambda jx, n: jx.lax.full_like(n, 3),
+    "gelu": lambda jx, n: jx.nn.gelu(n),
+    **{name: lambda jx, n, name=name: getattr(special(jx), name)(n)
+       for name in ("gammaln", "digamma", "entr", "erf", "erfc", "expit", "i0e", "loggamma")},
+    **{name: lambda jx, n, name=name: getattr(special(jx), name)(n, 2)
+       for name in ("betaln", "boxcox", "comb", "gammainc", "kl_div")},
+}
+
+
+def special(jx):
+    return importlib.import_module(f"{jx.__name__}.scipy.special")
+
+
+@pytest.mark.parametrize("n", [2**31, -2**31 - 1, 2**63])
+@pytest.mark.parametrize("name", LARGE)
+def test_functions_of_large_integers(name, n):
+    """Functions that compute with floats take Python integers of any size, if they are not jitted
+    in JAX; and those that want the type only do not look at the value."""
+    both(lambda jx: lambda: LARGE[name](jx, n), tol=1e-5)
+    both(lambda jx: jx.jit(lambda: LARGE[name](jx, n)), tol=1e-5)

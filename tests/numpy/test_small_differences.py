@@ -17,6 +17,10 @@ CALLS = {
     "repeat nothing up to a length": lambda jx: jx.numpy.repeat(X, 0, total_repeat_length=0),
     "repeat none along an axis": lambda jx: jx.numpy.repeat(
         X, np.zeros(2, int), axis=0, total_repeat_length=0),
+    "repeat once": lambda jx: (jx.numpy.repeat(X, True), jx.numpy.repeat(X[0], False)),
+    "a diagonal by a boolean": lambda jx: (jx.numpy.eye(2, k=True), jx.numpy.eye(2, k=False)),
+    "unroll by NumPy's booleans": lambda jx: [jx.lax.scan(
+        lambda c, x: (c + x, c), X[0], X, unroll=u)[1] for u in (np.True_, np.False_)],
     "closeness of keys": lambda jx: jx.numpy.isclose(
         jx.random.split(jx.random.key(1), 2), jx.random.key(1)),
     "delete a traced place": lambda jx: jx.jit(lambda i: jx.numpy.delete(

@@ -230,7 +230,7 @@ def _checked_unroll(unroll, length) -> int:
         return max(length, 1) if unroll else 1
     if unroll < 0:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll}.")
-    return operator.index(unroll)
+    return int(unroll) if isinstance(unroll, np.bool_) else operator.index(unroll)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...lax import elementwise as lax
 from ...lax.compile_time import concrete_or_error
 from ...lax.control_flow.scan import scan
 from ...lax.shaping import full_like, iota
-from ...numpy._arguments import promote_args_inexact, promote_dtypes_inexact
+from ...numpy._arguments import promote_dtypes_inexact, promote_numbers_inexact
 from ...runtime.jit import jit
 
 
@@ -25,7 +25,7 @@ def i0e(x):
     >>> i0e(0.0).round(4).item()
     1.0
     """
-    return families.bessel_i0e(*promote_args_inexact("i0e", x))
+    return families.bessel_i0e(*promote_numbers_inexact("i0e", x))
 
 
 def i0(x):
@@ -37,7 +37,7 @@ def i0(x):
     >>> i0(0.0).round(4).item()
     1.0
     """
-    (x,) = promote_args_inexact("i0", x)
+    (x,) = promote_numbers_inexact("i0", x)
     return lax.mul(lax.exp(lax.abs_(x)), families.bessel_i0e(x))
 
 
@@ -50,7 +50,7 @@ def i1e(x):
     >>> i1e(0.0).item()
     0.0
     """
-    return families.bessel_i1e(*promote_args_inexact("i1e", x))
+    return families.bessel_i1e(*promote_numbers_inexact("i1e", x))
 
 
 def i1(x):
@@ -62,7 +62,7 @@ def i1(x):
     >>> i1(0.0).item()
     0.0
     """
-    (x,) = promote_args_inexact("i1", x)
+    (x,) = promote_numbers_inexact("i1", x)
     return lax.mul(lax.exp(lax.abs_(x)), families.bessel_i1e(x))
 
 

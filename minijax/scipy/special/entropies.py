@@ -11,12 +11,12 @@ from ...custom_rules import custom_jvp
 from ...lax import bitwise
 from ...lax import elementwise as lax
 from ...lax.shaping import full_like
-from ...numpy._arguments import constant_like, promote_args_inexact
+from ...numpy._arguments import constant_like, promote_numbers_inexact
 
 
 def real_args(name: str, *args):
-    """`promote_args_inexact`, for functions that are not defined for complex numbers."""
-    promoted = promote_args_inexact(name, *args)
+    """`promote_numbers_inexact`, for functions that are not defined for complex numbers."""
+    promoted = promote_numbers_inexact(name, *args)
     if any(typeof(x).dtype.kind == "c" for x in promoted):
         raise ValueError(f"{name} does not support complex-valued inputs.")
     return promoted
@@ -32,7 +32,7 @@ def logit(x):
     >>> logit(0.5).item()
     0.0
     """
-    (x,) = promote_args_inexact("logit", x)
+    (x,) = promote_numbers_inexact("logit", x)
     return lax.log(lax.div(x, lax.sub(constant_like(x, 1), x)))
 
 
@@ -48,7 +48,7 @@ def expit(x):
     >>> expit(0.0).item()
     0.5
     """
-    return lax.logistic(*promote_args_inexact("expit", x))
+    return lax.logistic(*promote_numbers_inexact("expit", x))
 
 
 @custom_jvp
@@ -61,7 +61,7 @@ def xlogy(x, y):
     >>> xlogy(0.0, 0.0).item()
     0.0
     """
-    x, y = promote_args_inexact("xlogy", x, y)
+    x, y = promote_numbers_inexact("xlogy", x, y)
     return jnp.where((x != 0.0) | jnp.isnan(y), lax.mul(x, lax.log(y)), jnp.zeros_like(x))
 
 
@@ -82,7 +82,7 @@ def xlog1py(x, y):
     >>> xlog1py(0.0, -1.0).item()
     0.0
     """
-    x, y = promote_args_inexact("xlog1py", x, y)
+    x, y = promote_numbers_inexact("xlog1py", x, y)
     return jnp.where((x != 0.0) | jnp.isnan(y), lax.mul(x, lax.log1p(y)), jnp.zeros_like(x))
 
 
@@ -173,7 +173,7 @@ def boxcox(x, lmbda):
     >>> boxcox(3.0, 1.0).round(4).item()
     2.0
     """
-    x, lmbda = promote_args_inexact("boxcox", x, lmbda)
+    x, lmbda = promote_numbers_inexact("boxcox", x, lmbda)
     return _box_cox(jnp.log, x, lmbda)
 
 
@@ -186,5 +186,5 @@ def boxcox1p(x, lmbda):
     >>> boxcox1p(2.0, 1.0).round(4).item()
     2.0
     """
-    x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
+    x, lmbda = promote_numbers_inexact("boxcox1p", x, lmbda)
     return _box_cox(jnp.log1p, x, lmbda)

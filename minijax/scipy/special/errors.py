@@ -15,7 +15,7 @@ from ...lax import elementwise as lax
 from ...lax import rounding
 from ...lax import special as families
 from ...lax.dtypes import default_float_dtype
-from ...numpy._arguments import constant_like, promote_args_inexact
+from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit
 
 SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
@@ -31,7 +31,7 @@ def erf(x):
     >>> erf(0.0).item()
     0.0
     """
-    return families.erf(*promote_args_inexact("erf", x))
+    return families.erf(*promote_numbers_inexact("erf", x))
 
 
 def erfc(x):
@@ -43,7 +43,7 @@ def erfc(x):
     >>> erfc(0.0).item()
     1.0
     """
-    return families.erfc(*promote_args_inexact("erfc", x))
+    return families.erfc(*promote_numbers_inexact("erfc", x))
 
 
 def erfinv(x):
@@ -55,7 +55,7 @@ def erfinv(x):
     >>> erfinv(0.0).item()
     0.0
     """
-    return families.erf_inv(*promote_args_inexact("erfinv", x))
+    return families.erf_inv(*promote_numbers_inexact("erfinv", x))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -255,4 +255,4 @@ def owens_t(h, a):
     >>> owens_t(0.0, 1.0).item()
     0.125
     """
-    return _owens_t(*promote_args_inexact("owens_t", h, a))
+    return _owens_t(*promote_numbers_inexact("owens_t", h, a))

@@ -18,7 +18,7 @@ from ...lax import elementwise as lax
 from ...lax.dtypes import to_complex_dtype
 from ...lax.shaping import full_like
 from ...lax.special import erfc
-from ...numpy._arguments import promote_args_inexact
+from ...numpy._arguments import promote_numbers_inexact
 from ...runtime.jit import jit
 from .entropies import real_args
 
@@ -65,7 +65,7 @@ def wofz(z):
     >>> wofz(0.0).real.round(4).item()
     1.0
     """
-    (z,) = promote_args_inexact("wofz", z)
+    (z,) = promote_numbers_inexact("wofz", z)
     return _wofz(z.astype(np.result_type(np.complex64, to_complex_dtype(z.dtype))))
 
 
@@ -101,7 +101,7 @@ def erfcx(x):
     >>> erfcx(0.0).item()
     1.0
     """
-    (x,) = promote_args_inexact("erfcx", x)
+    (x,) = promote_numbers_inexact("erfcx", x)
     if typeof(x).dtype.kind == "c":
         return _wofz(complex_numbers.complex(-x.imag, x.real))
     return _erfcx(x)
@@ -172,7 +172,7 @@ def fresnel(x):
     >>> [y.item() for y in fresnel(jnp.inf)]
     [0.5, 0.5]
     """
-    (x,) = promote_args_inexact("fresnel", x)
+    (x,) = promote_numbers_inexact("fresnel", x)
     if typeof(x).dtype.kind == "c":
         raise NotImplementedError("fresnel does not support complex-valued inputs")
     size = abs(x.astype(np.promote_types(x.dtype, np.float32)))

@@ -20,7 +20,7 @@ from ...lax import special as families
 from ...lax.compile_time import concrete_or_error
 from ...lax.dtypes import default_float_dtype
 from ...lax.shaping import expand_dims
-from ...numpy._arguments import constant_like, promote_args_inexact
+from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit
 from .entropies import real_args
 
@@ -37,7 +37,7 @@ def gammaln(x):
     >>> gammaln(4.0).round(4).item()  # log 6
     1.7918000221252441
     """
-    return families.lgamma(*promote_args_inexact("gammaln", x))
+    return families.lgamma(*promote_numbers_inexact("gammaln", x))
 
 
 @jit
@@ -71,7 +71,7 @@ def loggamma(x):
     >>> loggamma(4.0).round(4).item()  # log 6
     1.7918000221252441
     """
-    (x,) = promote_args_inexact("loggamma", x)
+    (x,) = promote_numbers_inexact("loggamma", x)
     if typeof(x).dtype.kind == "c":
         return _without_poles(_log_gamma, x)
     value = families.lgamma(x)
@@ -87,7 +87,7 @@ def gamma(x):
     >>> gamma(4.0).round(4).item()
     6.0
     """
-    (x,) = promote_args_inexact("gamma", x)
+    (x,) = promote_numbers_inexact("gamma", x)
     if typeof(x).dtype.kind == "c":
         return _without_poles(lambda z: jnp.exp(_log_gamma(z)), x)
     return gammasgn(x) * lax.exp(families.lgamma(x))
@@ -149,7 +149,7 @@ def factorial(n, exact: bool = False):
     """
     if exact:
         raise NotImplementedError("factorial with exact=True: use math.factorial")
-    (n,) = promote_args_inexact("factorial", n)
+    (n,) = promote_numbers_inexact("factorial", n)
     return jnp.where(n < 0, 0, lax.exp(families.lgamma(n + 1)))
 
 
@@ -163,7 +163,7 @@ def comb(N, k, *, repetition: bool = False):
     >>> comb(4.0, 2.0).round(4).item()
     6.0
     """
-    N, k = promote_args_inexact("comb", N, k)
+    N, k = promote_numbers_inexact("comb", N, k)
     if repetition:
         return jnp.where((k == 0) & (N >= 0), 1.0, comb(N + k - 1, k))
     possible = (k <= N) & (N >= 0) & (k >= 0)
@@ -183,7 +183,7 @@ def multigammaln(a, d):
     1.7918000221252441
     """
     d = concrete_or_error(int, d, "The argument d of multigammaln must be known statically.")
-    a, size = promote_args_inexact("multigammaln", a, d)
+    a, size = promote_numbers_inexact("multigammaln", a, d)
     pairs = lax.mul(lax.mul(constant_like(a, 0.25), size), lax.sub(size, constant_like(a, 1)))
     constant = lax.mul(pairs, lax.log(constant_like(a, math.pi)))
     halves = lax.div(jnp.arange(d, dtype=size.dtype), constant_like(a, 2))
@@ -224,7 +224,7 @@ def betaln(a, b):
     >>> betaln(1.0, 1.0).round(4).item()
     0.0
     """
-    a, b = promote_args_inexact("betaln", a, b)
+    a, b = promote_numbers_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
     is_large = b >= 8
     small_a, small_b = (jnp.where(is_large, 1.0, y) for y in (a, b))
@@ -284,7 +284,7 @@ def gammainc(a, x):
     >>> gammainc(1.0, 2.0).round(4).item()  # 1 - exp(-2)
     0.8647000193595886
     """
-    return incomplete_gamma.igamma(*promote_args_inexact("gammainc", a, x))
+    return incomplete_gamma.igamma(*promote_numbers_inexact("gammainc", a, x))
 
 
 def gammaincc(a, x):
@@ -296,7 +296,7 @@ def gammaincc(a, x):
     >>> gammaincc(1.0, 2.0).round(4).item()  # exp(-2)
     0.13529999554157257
     """
-    return incomplete_gamma.igammac(*promote_args_inexact("gammaincc", a, x))
+    return incomplete_gamma.igammac(*promote_numbers_inexact("gammaincc", a, x))
 
 
 def digamma(x):
@@ -308,7 +308,7 @@ def digamma(x):
     >>> digamma(1.0).round(4).item()  # minus Euler's constant
     -0.5771999955177307
     """
-    return families.digamma(*promote_args_inexact("digamma", x))
+    return families.digamma(*promote_numbers_inexact("digamma", x))
 
 
 def polygamma(n, x):
@@ -354,7 +354,7 @@ def zeta(x, q=None):
     1.6448999643325806
     """
     _check_hurwitz(q)
-    return families.zeta(*promote_args_inexact("zeta", x, q))
+    return families.zeta(*promote_numbers_inexact("zeta", x, q))
 
 
 @zeta.defjvp
@@ -366,7 +366,7 @@ def _euler_maclaurin(x, q=None):
     """Some terms of the series for `zeta`, and for the rest the formula of Euler and Maclaurin,
     https://dlmf.nist.gov/25.11.E28."""
     _check_hurwitz(q)
-    x, q = promote_args_inexact("zeta", x, q)
+    x, q = promote_numbers_inexact("zeta", x, q)
     number = q.dtype.type
     n = 8 if q.dtype == np.float32 else 16
     x_, q_, first = (expand_dims(y, (y.ndim,)) for y in (x, q, q + number(n)))

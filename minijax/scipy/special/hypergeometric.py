@@ -7,7 +7,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.api import jvp
 from ...custom_rules import custom_jvp
-from ...numpy._arguments import promote_args_inexact
+from ...numpy._arguments import promote_numbers_inexact
 from ...runtime.jit import jit
 from .entropies import real_args
 from .exponential_integrals import sum_until_small
@@ -18,7 +18,7 @@ MOST_TERMS = 20_000
 
 def _by_parameter(function, args, i):
     """The derivative of a loop by its parameter number `i`. The loop's carry needs one type."""
-    args = jnp.broadcast_arrays(*promote_args_inexact("hypergeometric function", *args))
+    args = jnp.broadcast_arrays(*promote_numbers_inexact("hypergeometric function", *args))
 
     def along(value):
         return function(*args[:i], value, *args[i + 1:])
@@ -100,7 +100,7 @@ def hyp2f1(a, b, c, x):
     >>> hyp2f1(1.0, 1.0, 1.0, 0.5).round(4).item()  # 1 / (1 - x)
     2.0
     """
-    a, b, c, x = jnp.broadcast_arrays(*promote_args_inexact("hyp2f1", a, b, c, x))
+    a, b, c, x = jnp.broadcast_arrays(*promote_numbers_inexact("hyp2f1", a, b, c, x))
     excess = c - a - b
     is_one = (x == 0) | (((a == 0) | (b == 0)) & (c != 0))
     is_infinite = (c == 0) | ((c < 0) & (c % 1 == 0)) | ((excess <= 0) & (x == 1)) | (x > 1)
