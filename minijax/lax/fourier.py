@@ -60,7 +60,7 @@ def _fft_type(x, *, fft_type, fft_lengths):
     if given[:known] != fft_lengths[:known]:
         raise ValueError(f"{fft_type.name} input of shape {x.shape} must end with the dimensions "
                          f"{fft_lengths[:known]}, as fft_lengths={fft_lengths} says.")
-    if fft_type is FftType.IRFFT and given[-1] != fft_lengths[-1] // 2 + 1:
+    if fft_type is FftType.IRFFT and given[-1] != _halved(fft_lengths, given):
         raise ValueError(f"IRFFT to fft_lengths={fft_lengths} starts from "
                          f"{fft_lengths[-1] // 2 + 1} numbers along the last dimension, got an "
                          f"array of shape {x.shape}.")
@@ -68,6 +68,11 @@ def _fft_type(x, *, fft_type, fft_lengths):
     if fft_type is FftType.RFFT:
         out = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
     return ShapedArray((*x.shape[: x.ndim - n], *out), _OUT_DTYPE[fft_type](x.dtype), x.weak_type)
+
+
+def _halved(fft_lengths, given):
+    """How many numbers IRFFT starts from. An empty vector is the transform of an empty one."""
+    return 0 if fft_lengths[-1] == given[-1] == 0 else fft_lengths[-1] // 2 + 1
 
 
 def _complex_dtype(dtype):

@@ -37,6 +37,7 @@ rfftn(t) | rfftn(big) | rfftn(t, (2, 5)) | rfftn(t, axes=(1, 0)) | irfftn(t) | i
 irfftn(c, (3, 5)) | irfftn(t, axes=(2, 0)) | irfftn(x[0]) | rfftn(x[0]) | ifftn(big, axes=(3, 1))
 fftfreq(5) | fftfreq(4, 0.5) | fftfreq(4, dtype=jnp.float16) | fftfreq([4]) | fftfreq(4, [1]) | rfftfreq(5)
 rfftfreq(6, 2) | rfftfreq((4,)) | rfftfreq(4, (1,)) | fftfreq(3, x[0]) | fftshift(x) | fftshift(t)
+irfft(e0[:, 0]) | irfft(e0.T) | irfft2(e0.T) | irfftn(e0.T) | hfft(e0.T) | irfft(e0[:, 0], norm="forward")
 fftshift(t, 1) | fftshift(t, (0, -1)) | ifftshift(t) | ifftshift(i) | ifftshift(t, 2) | fftshift(x, 3)
 """.strip().splitlines() for row in line.split(" | ")]
 ROWS = ["jnp.fft." + row for row in ROWS]

@@ -31,6 +31,7 @@ ARRAYS = MATRICES | {
 
 VALUES = rows_of("""
 cholesky(sp) | cholesky(sp, lower=True) | cholesky(cp) | cholesky(cp, True) | cholesky(i) | cholesky(m)
+cholesky(v) | cholesky(v, lower=True)
 cho_factor(sp) | cho_factor(cp, lower=True) | cho_solve((sp, True), v) | cho_solve((cp, False), c)
 cho_solve(cho_factor(sp), v) | cho_solve((t, False), m.T) | cho_solve((t, True), m) | cho_solve((sp, True), x)
 lu(q) | lu(w) | lu(m) | lu(c, permute_l=True) | lu(i) | lu(t) | lu_factor(q) | lu_factor(w) | lu_factor(t)

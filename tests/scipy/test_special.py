@@ -91,6 +91,12 @@ def test_types(name):
     both(program)
 
 
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_types_of_complex_numbers(name):
+    both(lambda jx: lambda: [jx.eval_shape(function(jx, name), z).weak_type
+                             for z in (1j, jx.numpy.asarray(1j), np.complex64(1j))])
+
+
 HALF = {*FUNCTIONS} - {"ndtr", "ndtri", "log_ndtr", "expi", "spence"}
 
 

@@ -42,9 +42,6 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
 @staged(static_argnames=("lower",), eager=False)
 def _cholesky(a, lower):
     (a,) = inexact(a)
-    if a.ndim < 2:
-        raise ValueError("cholesky: a must be a square matrix, or a stack of them, got shape "
-                         f"{a.shape}.")
     L = lax_linalg.cholesky(a if lower else jnp.conj(a.mT), symmetrize_input=False)
     return L if lower else jnp.conj(L.mT)
 

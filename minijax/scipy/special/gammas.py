@@ -20,7 +20,7 @@ from ...lax import special as families
 from ...lax.compile_time import concrete_or_error
 from ...lax.dtypes import default_float_dtype
 from ...lax.shaping import expand_dims
-from ...numpy._arguments import constant_like, promote_numbers_inexact
+from ...numpy._arguments import constant_like, promote_numbers_inexact, strong_constant
 from ...runtime.jit import jit
 from .entropies import real_args
 
@@ -96,7 +96,8 @@ def gamma(x):
 def _without_poles(function, z):
     """`function(z)`; NaN at the poles of Γ."""
     pole = (z.imag == 0) & (z.real == jnp.floor(z.real)) & (z.real <= 0) | jnp.isnan(z)
-    return jnp.where(pole, complex(np.nan, np.nan), function(jnp.where(pole, 1, z)))
+    nan = strong_constant(z, complex(np.nan, np.nan))
+    return jnp.where(pole, nan, function(jnp.where(pole, 1, z)))
 
 
 def _stirling(z):

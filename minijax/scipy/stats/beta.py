@@ -13,7 +13,7 @@ from ... import numpy as jnp
 from ...lax import elementwise as lax
 from ...numpy._arguments import constant_like
 from .. import special
-from ._quantities import exponential, logarithm, quantity
+from ._quantities import analytic, exponential, logarithm, quantity
 
 
 @quantity
@@ -32,12 +32,12 @@ def _unit(x, loc, scale):
     return lax.clamp(constant_like(x, 0), (x - loc) / scale, constant_like(x, 1))
 
 
-@quantity
+@analytic
 def cdf(x, a, b, loc=0, scale=1):
     return special.betainc(a, b, _unit(x, loc, scale))
 
 
-@quantity
+@analytic
 def sf(x, a, b, loc=0, scale=1):
     return special.betainc(b, a, 1 - _unit(x, loc, scale))
 

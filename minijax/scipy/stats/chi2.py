@@ -31,7 +31,8 @@ pdf = exponential(logpdf)
 
 
 def _half(x, loc, scale):
-    return lax.clamp(constant_like(x, 0), (x - loc) / (scale * 2), constant_like(x, np.inf))
+    y = (x - loc) / (scale * constant_like(scale, 2))
+    return lax.clamp(constant_like(x, 0), y, constant_like(x, np.inf))
 
 
 @quantity

@@ -44,7 +44,7 @@ def ppf(p, loc=0, scale=1):
 @quantity
 def sf(x, loc=0, scale=1):
     proper, y = scale > 0, (loc - x) / scale
-    return jnp.where(proper, lax.sub(constant_like(y, 1), lax.exp(-lax.exp(y))), np.nan)
+    return jnp.where(proper, lax.sub(constant_like(x, 1), lax.exp(-lax.exp(y))), np.nan)
 
 
 @quantity

@@ -16,7 +16,8 @@ from ._quantities import analytic, exponential
 
 @analytic
 def logpdf(x, loc=0, scale=1):
-    half = (x - loc) / scale / constant_like(x, 2)
+    y = (x - loc) / scale
+    half = y / constant_like(y, 2)
     return -2 * jnp.logaddexp(half, -half) - lax.log(scale)
 
 
