@@ -260,9 +260,9 @@ def _by_halves(combine, inits, *xs):
     pairs = vmap(rows)
     while (n := typeof(xs[0]).shape[0]) > 1:
         half = n // 2
-        left_over = [slice_in_dim(x, 2 * half, None) for x in xs]
+        left_over = [slice_in_dim(x, half, n - half) for x in xs]
         xs = pairs(*[slice_in_dim(x, 0, half) for x in xs],
-                   *[slice_in_dim(x, half, 2 * half) for x in xs])
+                   *[slice_in_dim(x, n - half, n) for x in xs])
         if n % 2:
             xs = [concatenate(both, 0) for both in zip(xs, left_over)]
     return rows(*starts, *[squeeze(x, (0,)) for x in xs])
