@@ -97,6 +97,18 @@ def test_operators_in_64_bits(operate):
         assert expected == [outcome(lambda: operate(x, y)) for x, y in pairs]
 
 
+@pytest.mark.parametrize("operate", [operator.eq, operator.ne], ids=lambda f: f.__name__)
+def test_keys_of_two_shapes_are_compared(operate):
+    keys = jax.random.split(jax.random.key(0), 3)
+    same = np.eye(3, dtype=bool)
+    for x, y, equal in [(keys, keys[0], same[0]), (keys[1], keys, same[1]),
+                        (keys[None], keys[:, None], same)]:
+        for _ in range(3):
+            out = operate(x, y)
+            assert out.dtype == bool
+            np.testing.assert_array_equal(out, operate(equal, True))
+
+
 def test_operands_of_two_types_obey_the_settings():
     f, i = jnp.asarray(X, jnp.float32), jnp.arange(8)
     for operate in OPERATORS[:4]:

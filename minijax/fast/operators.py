@@ -151,7 +151,7 @@ class _Known:
         dtype, _ = lattice_result_type(x, y)
         if self.primitive.name == "div":
             dtype = to_inexact_dtype(dtype)
-        plain = (dtype.isbuiltin == 1 and dtype.kind in self.kinds and type(out) is Array
+        plain = (dtype.kind in self.kinds and dtype.isbuiltin == 1 and type(out) is Array
                  and out.aval.size < MANY
                  and (np.ndim(y) in (0, x.aval.ndim) or numpy_rank_promotion.value == "allow")
                  and x.aval.placement is out.aval.placement is None)
