@@ -28,7 +28,7 @@ ROOMS = {
         "fast_paths", "summation",
         "core.extension", "core.util", "core.dtypes", "checks.dtypes", "core.core", "checks.core",
         "core.array", "checks.array", "core.primitives", "checks.primitives", "core.operators",
-        "checks.operators"),
+        "checks.operators", "masks"),
     2: ("core.forward",),
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),

@@ -24,6 +24,7 @@ from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..fast_paths import MANY
+from ..masks import is_bool, selected, selects
 from ..settings import enable_x64, numpy_dtype_promotion, numpy_rank_promotion, trace_context
 from .evaluation import NARROW, is_on_numpy, run
 from .staged import with_traced_calls
@@ -60,7 +61,8 @@ def _scalar_operand(x: Any, aval) -> Any:
     kind = _SCALAR_KINDS.get(type(x))
     if kind is None or aval.weak_type or kind > _ARRAY_KINDS.get(aval.dtype.kind, -1):
         return None
-    if kind == 0 and numpy_dtype_promotion.value == "strict":  # a truth value is not weak
+    if kind == 0 and (numpy_dtype_promotion.value == "strict"  # a truth value is not weak
+                      or not aval.ndim):  # it is a mask of the array
         return None
     if kind == 1 and not -2**31 <= x < 2**31:  # refused, or an integer of 64 bits
         return None
@@ -74,7 +76,8 @@ def _scalar_operand(x: Any, aval) -> Any:
 
 def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Callable:
     """`function`, with a fast path for operands of these kinds that need no promotion."""
-    function = with_traced_calls(function, ())
+    traced = with_traced_calls(function, ())
+    may_select = primitive.name == "mul"  # by a mask, which no traced function does
 
     def fast(x, y, /):
         if isinstance(x, ArrayMethods):
@@ -89,7 +92,7 @@ def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Calla
             scalar = scalar_operand(x, y.aval)
             if scalar is not None:
                 return state.trace.process_primitive(primitive, (scalar, y), {})
-        return function(x, y)
+        return (function if may_select and is_bool(x) != is_bool(y) else traced)(x, y)
 
     return fast_operator(primitive, fast) if primitive.name in UFUNCS else fast
 
@@ -103,8 +106,8 @@ class _Known:
         # second operand, as arrays of that type; `None` if the fast path is not for it.
         self.types: dict[ShapedArray, tuple[ShapedArray, dict, dict] | None] = cache_of(
             traces, self, "types")
-        # types of two operands, settings -> the dtype that both are converted to, and the type of
-        # the result; `None` if the fast path is not for them
+        # types of two operands, settings -> what computes the result, in which dtype, and the type
+        # of the result; `None` if the fast path is not for them
         self.widened: dict[tuple, Any] = cache_of(traces, self, "types to convert to")
 
     def learn(self, aval: ShapedArray, y: Any) -> None:
@@ -137,7 +140,8 @@ class _Known:
             return self._learn_widened(key, x, y, otherwise, reflected)
         if (found := self.widened[key]) is None:
             return otherwise(x, y)
-        return Array(self._of_dtype(found[0], x, y, reflected), found[1])
+        compute, dtype, out_aval = found
+        return Array(compute(dtype, x, y, reflected), out_aval)
 
     def _of_dtype(self, dtype: np.dtype, x: Array, y: Any, reflected: bool) -> np.ndarray:
         a = x._numpy().astype(dtype, copy=False)
@@ -151,18 +155,31 @@ class _Known:
         dtype, _ = lattice_result_type(x, y)
         if self.primitive.name == "div":
             dtype = to_inexact_dtype(dtype)
+        compute: Callable = self._of_dtype
+        if self.primitive.name == "mul" and selects(x, y, out):
+            compute = times_mask
         plain = (dtype.kind in self.kinds and dtype.isbuiltin == 1 and type(out) is Array
-                 and out.aval.size < MANY
+                 and (out.aval.size < MANY or compute is times_mask)
                  and (np.ndim(y) in (0, x.aval.ndim) or numpy_rank_promotion.value == "allow")
                  and x.aval.placement is out.aval.placement is None)
         if plain:  # does NumPy do the same?
-            ours = self._of_dtype(dtype, x, y, reflected)
+            ours = compute(dtype, x, y, reflected)
             plain = ours.dtype == out.aval.dtype and np.array_equal(
                 ours, out._numpy(), equal_nan=ours.dtype.kind in "fc")
         if len(self.widened) >= _MOST_SCALARS:
             self.widened.clear()
-        self.widened[key] = (dtype, out.aval) if plain else None
+        self.widened[key] = (compute, dtype, out.aval) if plain else None
         return out
+
+
+def times_mask(dtype: np.dtype, x: Any, y: Any, reflected: bool = False) -> np.ndarray:
+    """The product of values and a mask, as a compiled program computes it."""
+    values, mask = (y, x) if is_bool(x) else (x, y)
+    return selected(_contents(values), _contents(mask), dtype)
+
+
+def _contents(x: Any) -> np.ndarray:
+    return x._numpy() if type(x) is Array else np.asarray(x)
 
 
 def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = False) -> Callable:
