@@ -360,3 +360,32 @@ for _ in range(8):
 print(out[1], "erf" in {key[0].name for key in jvp_rules.found})
 """
     assert fresh(program).split() == ["True", "3.0", "False"]
+
+
+def test_a_first_use_forgets_no_program():
+    """Modules that are loaded late replace evaluation rules, on which no program depends."""
+    program = """
+import minijax as jax
+from minijax import lax, numpy as jnp, sharding
+traced = []
+
+@jax.jit
+def f(x):
+    traced.append(x)
+    return jnp.cos(x) * 2
+
+x = jnp.ones(3)
+for _ in range(6):
+    f(x)
+mesh = jax.make_mesh((1,), ("a",))
+for first in (
+    lambda: jnp.sum(x), lambda: jnp.max(x), lambda: jnp.cumsum(x), lambda: x.at[0].set(1), lambda: jnp.fft.fft(x),
+    lambda: jax.random.normal(jax.random.key(0)), lambda: jnp.linalg.solve(jnp.eye(2), jnp.ones(2)),
+    lambda: lax.while_loop(lambda i: i < 3, lambda i: i + 1, 0), lambda: jax.new_ref(x)[...],
+    lambda: jax.device_put(x, sharding.NamedSharding(mesh, sharding.PartitionSpec("a"))),
+):
+    first()
+    f(x)
+print(len(traced))
+"""
+    assert fresh(program) == "1"

@@ -19,7 +19,7 @@ import numpy as np
 from ..core.array import Array, _apart, _Quiet, contents, numpy_rules, quiet
 from ..core.core import _CACHE_LIMIT, Primitive, ShapedArray, install_methods
 from ..core.extension import Extension, register
-from ..core.jit import clear_caches
+from ..core.jit import traces
 from ..fast_paths import on_numpy_if
 
 # NumPy scalars that mean the same whether 64-bit types are enabled or not.
@@ -175,10 +175,20 @@ def forget_when_replaced() -> None:
 
 
 def def_impl(self, impl):
-    """`Primitive.def_impl`. Fast paths and programs have looked up the rule that there was."""
+    """`Primitive.def_impl`. Fast paths have looked up the rule that there was."""
     if "impl" in self.__dict__:
-        clear_caches()
+        forget_evaluations()
     return def_impl_in_the_core(self, impl)
+
+
+def forget_evaluations() -> None:
+    """Forget what was learned of evaluation rules: the caches that have a name. Those of a jitted
+    function have its options; its traces and programs depend on no evaluation rule."""
+    for reference in traces.keyrefs():
+        owner = reference()
+        for name, cache in [*traces.get(owner, {}).items()] if owner is not None else ():
+            if type(name) is str:
+                cache.clear()
 
 
 def_impl_in_the_core = Primitive.def_impl

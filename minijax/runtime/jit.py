@@ -384,8 +384,9 @@ def make_jaxpr(fun: Callable, static_argnums: Any = (), axis_env: Any = None,
             call = jitted._call(args, kwargs)
             tracing = jitted._traced(call)
         closed = constants_apart(_constants_back(tracing), fun, call.leaves)
-        out = tracing.out_tree.unflatten(map(struct_of, closed.out_avals)) if return_shape else None
-        return (closed, out) if return_shape else closed
+        if not return_shape:
+            return closed
+        return closed, tracing.out_tree.unflatten(map(struct_of, closed.out_avals))
 
     return make_jaxpr_f
 
