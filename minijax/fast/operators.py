@@ -175,7 +175,7 @@ class _Known:
 def times_mask(dtype: np.dtype, x: Any, y: Any, reflected: bool = False) -> np.ndarray:
     """The product of values and a mask, as a compiled program computes it."""
     values, mask = (y, x) if is_bool(x) else (x, y)
-    return selected(_contents(values), _contents(mask), dtype)
+    return quiet.run(selected, _contents(values), _contents(mask), dtype)
 
 
 def _contents(x: Any) -> np.ndarray:

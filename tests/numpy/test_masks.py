@@ -72,3 +72,11 @@ def test_invalid_products_are_still_told_in_debugging():
         assert (x[:1] * minijax.numpy.array([False])).tolist() == [0.0]
         with pytest.raises(FloatingPointError):
             x * minijax.numpy.array([False, True])
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_too_large_become_infinite_without_a_warning():
+    mask = minijax.numpy.array([False, True])
+    for _ in range(3):
+        assert (1e300 * mask).tolist() == [0, inf]
+        assert minijax.numpy.multiply(np.array([1e300, 1e300]), mask).tolist() == [0, inf]
