@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .core import primitives as prim
-from .core.array import Array, ensure_array
+from .core.array import ensure_array
 from .core.core import eval_trace, state, typeof
-from .core.extension import Extension, hooks, register
+from .core.extension import Extension, register
 from .core.operators import BINARY, binary_function, install_binary_operators, promote_args
 
 # dtype -> an integer type as wide: its product with a truth value is all bits, or none
@@ -56,18 +56,11 @@ def selecting(multiply: Callable) -> Callable:
         values, mask = (b, x) if is_bool(x) else (a, y)
         if not selects(x, y, out):
             return prim.mul_p.bind(a, b)
-        if _is_plain(values) and _is_plain(mask) and not (hooks.evaluate or hooks.after_evaluation):
-            return Array(selected(np.asarray(values), np.asarray(mask), out.dtype), out)
         dims = range(out.ndim - np.ndim(values), out.ndim)
         values = prim.broadcast_in_dim(values, out.shape, dims)
         return prim.select(ensure_array(mask), values, prim.full_like(values, 0))
 
     return function
-
-
-def _is_plain(x: Any) -> bool:
-    """Whether the contents of an operand are at hand, and nobody asked for a device."""
-    return type(x) is Array or not isinstance(x, Array)
 
 
 class Masks(Extension):
