@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from .core.batching import primitive_batchers
 from .core.core import Primitive, ShapedArray, typeof
 from .core.dtypes import ExtendedDType
+from .core.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from .core.forward import primitive_jvps
 from .core.lowering import ints_text, register_lowering, tensor_type
 from .core.transposition import primitive_transposes

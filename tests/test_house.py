@@ -20,12 +20,12 @@ NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
 # The core in reading order, and how many lines of code each of its files may have. A file that
 # shrinks takes its budget along.
-MOST_IN_CORE = 3_000
+MOST_IN_CORE = 3_500
 MOST_IN_A_FILE = 500
 BUDGETS = {
     "extension": 72, "util": 15, "dtypes": 171, "core": 240, "array": 120, "primitives": 215,
-    "operators": 105, "forward": 170, "tree": 230, "batching": 213, "jaxpr": 125,
-    "staging": 169, "lowering": 265, "lowering_rules": 90, "calls": 57, "jit": 215,
+    "operators": 105, "forward": 170, "tree": 230, "batching": 213, "effects": 75, "jaxpr": 127,
+    "staging": 169, "lowering": 266, "lowering_rules": 90, "calls": 57, "jit": 215,
     "partial_eval": 144, "transposition": 172, "api": 212,
 }  # fmt: skip
 READING_ORDER = [*BUDGETS]

@@ -46,7 +46,7 @@ SOURCES = {
     "distributed": "_src._names distributed",
     "dlpack": "dlpack",
     "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors _src._dtypes",
-    "effects": "checks.jaxpr",
+    "effects": "core.effects",
     "errors": "errors",
     "export": "export",
     "export._export": "export exporting.exported exporting.calling",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ..core.dtypes import ExtendedDType
-from ..core.jaxpr import ClosedJaxpr
-from .jaxpr import lowerable_effects
+from typing import Any
 
 
-def effects(jaxpr: ClosedJaxpr) -> None:
-    """Raise ValueError if the jaxpr has an effect that XLA cannot have."""
+def effects(jaxpr: Any, lowerable: Any) -> None:
+    """Raise ValueError if the jaxpr has an effect that is not `lowerable`, and NotImplementedError
+    for elements that XLA cannot store."""
     for aval in (*jaxpr.in_avals, *(v.aval for e in jaxpr.eqns for v in e.outvars)):
-        if isinstance(aval.dtype, ExtendedDType) and aval.dtype.storage.kind == "V":
+        if hasattr(aval.dtype, "storage") and aval.dtype.storage.kind == "V":
             raise NotImplementedError(
                 f"XLA has no elements of {aval.dtype.itemsize} bytes, as those of dtype "
                 f"{aval.dtype.name} are. Use them outside of compiled functions, or keys of at "
                 "most four words.")
-    if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
+    if unknown := lowerable.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import not_a_value, pytype_aval_mappings, value_handlers
-from ..checks.jaxpr import Effect
 from ..checks.primitives import symbolic_sizes, valid_jaxtype
 from ..checks.staging import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
 from ..core.core import Primitive, ShapedArray, Trace, Tracer, install_methods, state, typeof
+from ..core.effects import Effect
 from ..core.forward import JVPTrace
 from ..core.jaxpr import jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError

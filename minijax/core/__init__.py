@@ -7,7 +7,7 @@ from .core import (
 )
 
 # chapter 5
-from ..checks.jaxpr import Effects
+from .effects import Effects
 from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, no_effects
 from ..errors import DebugInfo
 

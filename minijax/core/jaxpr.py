@@ -24,6 +24,7 @@ from .. import optional, printing
 from ..checks import jaxpr as checks
 from ..errors import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
+from .effects import of_inputs, of_operands
 from .primitives import arrayed
 
 # ----------------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ Atom = Var | Literal
 # ----------------------------------------------------------------------------------------------
 # Equations.
 
-no_effects: frozenset = frozenset()  # `checks/jaxpr.py` says which are allowed where
+no_effects: frozenset = frozenset()
 
 
 class Record:
@@ -80,7 +81,9 @@ class Record:
 
     def replace(self, **changes):
         """A copy with some attributes replaced. Effects are computed again if they can change."""
-        changes = checks.replacements(changes, self)
+        checks.replacements(changes, self)
+        changes = {name: value for name, value in changes.items()
+                   if value is not None and name != "ctx"}  # an attribute of JAX's equations only
         if changes.keys() & {"eqns", "primitive", "params", "invars", "constvars"}:
             changes.setdefault("effects", None)
         fields = {name.removeprefix("own_"): getattr(self, name) for name in self.__slots__}
@@ -127,7 +130,7 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     the operand."""
     rule = eqn.primitive.effects
     effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.own_params)
-    return checks.of_operands(effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()]), eqn)
+    return of_operands(effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()]), eqn)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -156,7 +159,7 @@ class Jaxpr(printing.PrettyPrinted, Record):
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
             effects = no_effects.union(*[eqn.effects for eqn in self.eqns if eqn.effects])
-        self.effects: frozenset = checks.of_inputs(effects, self)
+        self.effects: frozenset = of_inputs(effects, self)
         self.debug_info = debug_info
 
     @property

@@ -23,7 +23,12 @@ import numpy as np
 
 from .. import settings
 from ..checks.arguments import are_arrays, leaf_names
-from ..checks.jaxpr import (
+from ..checks.primitives import valid_jaxtype
+from ..core import dtypes
+from ..core.array import Array, as_array
+from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
+from ..core.core import Primitive, ShapedArray
+from ..core.effects import (
     Effect,
     chosen_effects,
     control_flow_allowed_effects,
@@ -33,11 +38,6 @@ from ..checks.jaxpr import (
     remat_allowed_effects,
     shardable_ordered_effects,
 )
-from ..checks.primitives import valid_jaxtype
-from ..core import dtypes
-from ..core.array import Array, as_array
-from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray
 from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
 from ..core.staging import trace_to_jaxpr

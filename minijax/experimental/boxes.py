@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..checks.jaxpr import Effect, control_flow_allowed_effects
 from ..core.batching import BatchTracer
 from ..core.core import state, typeof
+from ..core.effects import Effect, control_flow_allowed_effects
 from ..core.forward import JVPTracer, Zero
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from .hijax import HiPrimitive, MutableHiType, aval_method, register_hitype

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
+from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes

@@ -16,7 +16,7 @@ from types import MethodType
 from typing import Any
 
 from ..checks.core import pytype_aval_mappings
-from ..checks.jaxpr import control_flow_allowed_effects as control_flow_allowed_effects
+from ..core.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
 from ..core.batching import BatchTrace, WithTrace, primitive_batchers
 from ..core.core import (

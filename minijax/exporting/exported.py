@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import settings
-from ..checks.jaxpr import is_ordered
 from ..core.api import vjp
 from ..core.core import ShapedArray
+from ..core.effects import is_ordered
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import places_of
 from ..core.lowering import lower_jaxpr

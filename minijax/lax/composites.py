@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.array import as_array
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
+from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.forward import defjvp_zero, deflinear_jvp, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering, tensor_type

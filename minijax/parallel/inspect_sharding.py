@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..checks.jaxpr import (
+from ..core.batching import primitive_batchers
+from ..core.core import Primitive
+from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
-from ..core.batching import primitive_batchers
-from ..core.core import Primitive
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ..checks.jaxpr import is_ordered
+from ..core.effects import is_ordered
 from ..core.lowering import Body, Value, register_lowering, tensor_type
 from ..lax.control_flow.tokens import TOKEN, inline_with_token, ordered_token, set_token
 from ..runtime.modules import ProgramBody, nested

@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
-from ..checks.jaxpr import ordered_effects, shardable_ordered_effects
 from ..checks.jit import donations
 from ..core.array import Array
 from ..core.core import ShapedArray
 from ..core.dtypes import ExtendedDType, float0
+from ..core.effects import ordered_effects, shardable_ordered_effects
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner

@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks.jaxpr import check_allowed, remat_allowed_effects
+from ..checks.jaxpr import check_allowed
 from ..core import dtypes
 from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
 from ..core.core import Primitive, typeof
+from ..core.effects import remat_allowed_effects
 from ..core.forward import Zero
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from ..core.lowering import register_lowering

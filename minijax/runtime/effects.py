@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections import deque
 
-from ..checks.jaxpr import is_ordered
+from ..core.effects import is_ordered
 from ..core.extension import Extension, register
 from . import exits, xla
 

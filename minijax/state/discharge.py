@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks.arguments import distinct_references
-from ..checks.jaxpr import places_of_operands
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
+from ..core.effects import places_of_operands
 from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import filled, stop_gradient_p

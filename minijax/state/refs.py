@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checks import jaxpr as effects
+from ..core import effects
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from . import checks

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import minijax
 from minijax import lax
-from minijax.checks.jaxpr import Effect, lowerable_effects
 from minijax.core.core import Primitive, ShapedArray
+from minijax.core.effects import Effect, lowerable_effects
 from minijax.core.jit import Spec
 from minijax.core.lowering import dense_text, lower_jaxpr, register_lowering, tensor_type
 from minijax.lax.families import lower_fun

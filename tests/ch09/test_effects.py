@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minijax.checks import jaxpr as effects
-from minijax.checks.jaxpr import EffectTypeSet
+from minijax.core import effects
+from minijax.core.effects import EffectTypeSet
 from minijax.core.jaxpr import no_effects
 from tests.oracle import both, jax, oracle, subject
 

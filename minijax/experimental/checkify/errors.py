@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...checks.jaxpr import (
+from ...core.array import Array
+from ...core.batching import primitive_batchers
+from ...core.core import Primitive, typeof
+from ...core.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
-from ...core.array import Array
-from ...core.batching import primitive_batchers
-from ...core.core import Primitive, typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...checks.jaxpr import (
+from ...core.array import Array
+from ...core.batching import defvectorized
+from ...core.core import Primitive, install_methods, typeof
+from ...core.dtypes import issubdtype
+from ...core.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
-from ...core.array import Array
-from ...core.batching import defvectorized
-from ...core.core import Primitive, install_methods, typeof
-from ...core.dtypes import issubdtype
 from ...core.extension import Extension, register, remove
 from ...core.forward import defjvp_zero
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, Literal, open_jaxpr

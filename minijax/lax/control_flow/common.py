@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...checks.arguments import references_apart, traced_info, weak_arg_names
-from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
+from ...checks.jaxpr import check_allowed
 from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core import dtypes
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
+from ...core.effects import control_flow_allowed_effects
 from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (

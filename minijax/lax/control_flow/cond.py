@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.arguments import leaf_names
-from ...checks.jaxpr import can_happen_for_all, is_ordered
+from ...checks.jaxpr import can_happen_for_all
 from ...checks.operators import own_array
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
@@ -29,6 +29,7 @@ from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
 from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
+from ...core.effects import chosen_in, is_ordered
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
@@ -390,7 +391,7 @@ def _batch(trace, args, dims, *, branches, **platforms):
 
 def _batch_predicate(axis_data, args, dims, branches):
     """Each example chooses for itself: run all branches, and select."""
-    can_happen_for_all(branches, "cond")
+    can_happen_for_all(chosen_in(branches), "cond")
     index, *operands = (bdim_at_front(x, d, axis_data.size) for x, d in zip(args, dims))
     in_dims, out_dims = (0,) * len(operands), (0,) * len(branches[0].outvars)
     outs = []

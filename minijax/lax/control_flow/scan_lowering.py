@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...checks.jaxpr import is_ordered
 from ...checks.primitives import any_symbolic
 from ...core.core import ShapedArray
+from ...core.effects import is_ordered
 from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
 from ...core.util import split_list

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...checks.jaxpr import is_ordered
 from ...core.core import ShapedArray
+from ...core.effects import is_ordered
 from ...core.extension import Extension, register
 from ...core.jaxpr import ClosedJaxpr
 from ...core.lowering import Body, Value, ir_type_handlers

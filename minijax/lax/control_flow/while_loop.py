@@ -24,12 +24,13 @@ import numpy as np
 
 from ... import settings
 from ...checks.arguments import leaf_names
-from ...checks.jaxpr import can_happen_for_all, is_ordered
+from ...checks.jaxpr import can_happen_for_all
 from ...checks.staging import check_parameters, custom_typechecks
 from ...core.array import ensure_array
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
 from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
+from ...core.effects import chosen_in, is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.partial_eval import (
@@ -245,7 +246,7 @@ def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncon
     batched, pred_dim = _batched_carry(axis_data, dims, cond_jaxpr, cond_nconsts, body_jaxpr,
                                        body_nconsts)
     if pred_dim is not None:
-        can_happen_for_all((cond_jaxpr, body_jaxpr), "while")
+        can_happen_for_all(chosen_in((cond_jaxpr, body_jaxpr)), "while")
         pred_dim, carry_dims = 0, (0,) * len(batched)
     else:
         rank = cond_jaxpr.out_avals[0].ndim
