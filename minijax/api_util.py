@@ -26,7 +26,7 @@ from .checks.arguments import (
 )
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable
-from .errors import fun_name, fun_sourceinfo
+from .source import fun_name, fun_sourceinfo
 from .util import safe_map
 
 # chapter 5

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .core.batching import primitive_batchers
+from .core.boundary import api_boundary
 from .core.core import Primitive, ShapedArray, typeof
 from .core.dtypes import ExtendedDType
 from .core.effects import Effect, control_flow_allowed_effects, lowerable_effects
@@ -22,7 +23,6 @@ from .core.forward import primitive_jvps
 from .core.lowering import ints_text, register_lowering, tensor_type
 from .core.transposition import primitive_transposes
 from .debugging.callbacks import VMAP_METHODS, batching_rule
-from .errors import api_boundary
 from .exporting.words import lower_as_keys, lower_as_words, words_type
 from .lax.attributes import FrozenDict, HashableArray, attribute_text
 from .lax.order_tokens import abstract_token

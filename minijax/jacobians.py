@@ -21,6 +21,7 @@ from .checks import api as checks
 from .checks.arguments import check_callable
 from .core import dtypes
 from .core.api import jvp, vjp, vmap
+from .core.boundary import api_boundary
 from .core.core import ShapedArray, typeof
 from .core.forward import zeros
 from .core.primitives import add, constant, convert, convert_element_type_p, eq, reshape
@@ -32,11 +33,11 @@ from .core.tree import (
     tree_map,
     tree_structure,
 )
-from .errors import api_boundary, wraps
 from .lax.cutting import split
 from .lax.shaping import broadcasted_iota
 from .naming import renamed
 from .pytree.functions import tree_transpose
+from .source import wraps
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,

@@ -20,7 +20,7 @@ ALLOWED = {
 # Imported objects whose attributes are meant to be assigned: name -> why.
 STATE = {
     "state": "the thread's current trace and named axes, declared as such in core/core.py",
-    "source": "the thread's source location, declared as such in errors.py",
+    "source": "the thread's source location, declared as such in source.py",
 }
 
 

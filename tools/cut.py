@@ -24,9 +24,10 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("first_use", "settings", "errors", "naming", "util", "documents", "optional", "printing",
-        "fast_paths", "summation",
+    1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
+        "printing", "fast_paths", "summation",
         "core.extension", "core.util", "core.dtypes", "checks.dtypes", "core.core", "checks.core",
+        "core.boundary",
         "core.array", "checks.array", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators", "masks"),
     2: ("core.forward",),
@@ -60,7 +61,7 @@ ROOMS = {
          "__main__"),
 }
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "naming", "documents", "optional", "printing",
+CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
         "runtime.__init__", "runtime.platforms", "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.

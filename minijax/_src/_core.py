@@ -12,7 +12,7 @@ from ..checks.primitives import known_sizes, symbolic_sizes
 from ..core.batching import BatchTracer
 from ..core.core import Tracer
 from ..core.forward import JVPTracer
-from ..errors import fun_name
+from ..source import fun_name
 
 PACKAGE = __package__.rpartition(".")[0]
 UNDER_PUBLIC_NAMES = ("nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",

@@ -10,10 +10,11 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from numpy import dtype as DType
 
-from .. import errors, settings
+from .. import settings
 from ..core.core import ShapedArray, eval_trace, state
-from ..errors import exclude_from_user_code as register_exclusion
-from ..errors import is_user_frame as include_frame
+from ..source import count_as_user_code
+from ..source import exclude_from_user_code as register_exclusion
+from ..source import is_user_frame as include_frame
 
 Out = TypeVar("Out")
 
@@ -80,12 +81,12 @@ class _ExcludedPaths:
         return iter(self._paths)
 
     def append(self, path: str) -> None:
-        errors.exclude_from_user_code(path)
+        register_exclusion(path)
         self._paths.append(path)
 
     def remove(self, path: str) -> None:
         self._paths.remove(path)
-        errors.count_as_user_code(path)
+        count_as_user_code(path)
 
 
 _exclude_paths = _ExcludedPaths()

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import SourceInfo
+from ..source import SourceInfo
 
 
 class Frame(NamedTuple):

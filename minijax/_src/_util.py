@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import fun_name, wraps
+from ..source import fun_name, wraps
 from ..settings import trace_context
 
 

@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..core.extension import hooks, point
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
-from ..errors import fun_name
+from ..source import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
 from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaf_paths

@@ -17,7 +17,7 @@ from ..core.tree import (
     positive_argnums,
     with_statics,
 )
-from ..errors import DebugInfo, fun_sourceinfo
+from ..source import DebugInfo, fun_sourceinfo
 from .primitives import valid_jaxtype
 from .tree import leaf_paths, leaves_with_path, path_text
 

@@ -15,7 +15,7 @@ from .. import settings
 from ..core.core import ShapedArray
 from ..core.jit import by_place
 from ..core.tree import PyTreeDef
-from ..errors import fun_sourceinfo, is_user_function, new_source_info
+from ..source import fun_sourceinfo, is_user_function, new_source_info
 from .arguments import weak_arg_names
 from .tree import equality_errors_pytreedef, keystr
 

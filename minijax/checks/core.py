@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import errors
 from ..core.extension import hooks, point
+from ..source import format_location
 from .dtypes import valid_dtype
 
 # ----------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def escaped(x: Any) -> None:
 def birthplace(tracer: Any) -> str:
     """Where a tracer of `vmap` was made."""
     return (f"This BatchTracer with object id {id(tracer)} was created on line:\n"
-            f"  {errors.format_location(tracer._birthplace)}")
+            f"  {format_location(tracer._birthplace)}")
 
 
 def leaks(trace: Any) -> None:

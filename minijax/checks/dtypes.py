@@ -9,7 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import errors
+from ..errors import TypePromotionError
+from ..source import user_stacklevel
 
 Node = Any  # as in the lattice: a np.dtype, or int, float or complex
 
@@ -49,7 +50,7 @@ def shortened_dtype(requested: Any, canonical: Any, fun_name: str | None) -> Non
             f"Explicitly requested dtype {requested}{where} is not available, and will be "
             f"truncated to dtype {canonical.name}. To enable more dtypes, set the jax_enable_x64 "
             "configuration option or the JAX_ENABLE_X64 shell environment variable.",
-            stacklevel=errors.user_stacklevel())
+            stacklevel=user_stacklevel())
 
 
 def has_dtype(x: Any) -> None:
@@ -113,16 +114,16 @@ def promotion(bound: Node | None, nodes: frozenset[Node], mode: str) -> None:
                          for node in nodes))
     message = f"Input dtypes {names} have no available implicit dtype promotion path"
     if mode == "strict":
-        raise errors.TypePromotionError(
+        raise TypePromotionError(
             f"{message} when jax_numpy_dtype_promotion=strict. Cast the inputs to the type you "
             "want with x.astype(...), or set jax_numpy_dtype_promotion=standard.")
     narrow = {*map(_narrow_family, nodes)}
     for family in ("8-bit floats", "4-bit floats", "2-bit and 4-bit integers"):
         if family in narrow:
-            raise errors.TypePromotionError(
+            raise TypePromotionError(
                 f"{message}. {family} are so narrow that they are never promoted implicitly; cast "
                 "first, e.g. with x.astype('float32').")
-    raise errors.TypePromotionError(
+    raise TypePromotionError(
         f"{message}. Cast the inputs to the type you want with x.astype(...).")
 
 

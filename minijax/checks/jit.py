@@ -9,7 +9,7 @@ from typing import Any
 from .. import settings
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import used_variables
-from ..errors import fun_sourceinfo, user_stacklevel
+from ..source import fun_sourceinfo, user_stacklevel
 from .tree import check_static_hashable
 
 

@@ -10,7 +10,7 @@ from .. import settings
 from ..core.array import is_arraylike
 from ..core.core import typeof
 from ..core.dtypes import ExtendedDType
-from ..errors import user_stacklevel
+from ..source import user_stacklevel
 
 
 def arraylike(name: str, *args) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
-from ..errors import InconclusiveDimensionOperation, user_stacklevel
+from ..errors import InconclusiveDimensionOperation
+from ..source import user_stacklevel
 from .core import raw_value_watchers, registered_type, watched
 from .dtypes import FLOAT0
 

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .. import printing, settings
 from ..core.core import ShapedArray, Trace, Tracer, state, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
-from ..errors import (
-    DebugInfo,
-    JaxprTypeError,
-    UnexpectedTracerError,
-    format_location,
-    fun_name,
-    fun_sourceinfo,
-)
+from ..errors import JaxprTypeError, UnexpectedTracerError
+from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
 from .arguments import distinct_references
 from .core import escaped, leaks
 

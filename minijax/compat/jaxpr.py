@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors
 from ..checks import jaxpr as checks
 from ..core import later
 from ..core.core import Primitive, ShapedArray, install_methods
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.tree import _HashableCallableShim
-from ..errors import SourceInfo
 from ..printing import Printer, PrintOptions, source_of
+from ..source import SourceInfo, new_source_info
 
 
 class EqnContext:
@@ -49,7 +48,7 @@ def new_jaxpr_eqn(invars: list[Atom], outvars: list[Var], primitive: Primitive,
     a:f32[] = sin b
     """
     checks.eqn_context(ctx, no_context)
-    source_info = source_info or errors.new_source_info()
+    source_info = source_info or new_source_info()
     return JaxprEqn(primitive, invars, outvars, params, source_info, effects)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.batching import BatchTracer, mapped_aval, unmapped_aval
 from ..core.core import Primitive, ShapedArray, Tracer, install_methods
 from ..core.forward import JVPTracer, Zero, add_tangents
-from ..errors import DebugInfo
+from ..source import DebugInfo
 
 # ----------------------------------------------------------------------------------------------
 # The types of arrays

@@ -16,12 +16,13 @@ import numpy as np
 from ..checks import api as checks
 from ..core import api
 from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
+from ..core.boundary import api_boundary
 from ..core.core import current_trace, typeof
 from ..core.extension import hooks
 from ..core.tree import flatten_axes, tree_flatten
-from ..errors import api_boundary, transformed
 from ..lax.shaping import iota
 from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappable_of, vmappables
+from ..source import transformed
 
 
 @functools.wraps(api.vmap, ("__name__", "__qualname__", "__doc__", "__annotations__"))

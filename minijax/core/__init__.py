@@ -9,7 +9,7 @@ from .core import (
 # chapter 5
 from .effects import Effects
 from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, no_effects
-from ..errors import DebugInfo
+from ..source import DebugInfo
 
 ParamDict = dict
 

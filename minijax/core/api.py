@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
-from ..errors import api_boundary, transformed
+from ..source import transformed
 from . import dtypes
 from .array import as_array, owned
+from .boundary import api_boundary
 from .core import state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
 from .primitives import arrayed, constant, stop_gradient_p
@@ -121,7 +122,7 @@ def stop_gradient(x: Any) -> Any:
 
 # chapter 4
 
-from ..errors import fun_name, wraps
+from ..source import fun_name, wraps
 from .batching import AxisData, batch_subtrace, matchaxis
 from .extension import hooks
 from .tree import flatten_axes, flatten_fun
@@ -204,8 +205,8 @@ def _vectorized(fun, vmap_f):
 # chapter 5
 
 from ..checks.arguments import static_arguments, traced_info
-from ..errors import fun_sourceinfo
 from ..naming import named_after
+from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
 from .staging import abstractify_args, trace_to_jaxpr

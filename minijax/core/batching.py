@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors, printing, settings
+from .. import printing, settings
 from ..checks import core as checks
+from ..source import user_location
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -129,7 +130,7 @@ class BatchTracer(Tracer):
         aval = typeof(val)
         self._trace, self.val, self.batch_dim = trace, val, batch_dim
         self.aval = mapped_aval(aval.shape[batch_dim], batch_dim, aval)
-        self._birthplace = errors.user_location()
+        self._birthplace = user_location()
 
     _origin_msg = checks.birthplace
     __repr__ = printing.batch_tracer_repr

@@ -22,7 +22,7 @@ from typing import Any, final
 
 from .. import optional, printing
 from ..checks import jaxpr as checks
-from ..errors import SourceInfo, at_sources
+from ..source import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
 from .effects import of_inputs, of_operands
 from .primitives import arrayed

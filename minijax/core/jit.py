@@ -32,10 +32,11 @@ import numpy as np
 from .. import settings
 from ..checks import jit as checks
 from ..checks.arguments import traced_info, weak_arg_names
-from ..errors import api_boundary, fun_name
 from ..runtime import timed, xla
+from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
 from .array import Array
+from .boundary import api_boundary
 from .calls import call_rules
 from .core import Primitive, ShapedArray, Tracer, eval_trace, state
 from .dtypes import float0

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..checks import partial_eval as checks
-from ..errors import source
+from ..source import source
 from . import dtypes
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
-from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
+from ..source import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import Array, owned
 from .batching import batch_subtrace, matchaxis, unmapped_aval

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.batching import BatchTracer
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
@@ -17,8 +18,8 @@ from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_fun_nokwargs, tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
-from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 from ..pytree.functions import treedef_tuple
+from ..source import DebugInfo, fun_sourceinfo
 
 # ----------------------------------------------------------------------------------------------
 # closure_convert

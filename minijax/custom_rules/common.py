@@ -41,10 +41,11 @@ from ..core.tree import (
     tree_structure,
 )
 from ..core.util import merge_lists, partition_list
-from ..errors import DebugInfo, UnexpectedTracerError, fun_name
+from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
+from ..source import DebugInfo, fun_name
 
 # ----------------------------------------------------------------------------------------------
 # A rule around a rule

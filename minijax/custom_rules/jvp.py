@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ..core.batching import WithTrace, primitive_batchers
+from ..core.boundary import api_boundary
 from ..core.core import Tracer, state, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -25,10 +26,10 @@ from ..core.primitives import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_map, with_statics
-from ..errors import api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
 from ..linearization import linear_body, linear_part, only_linear
 from ..printing import pp_rules
+from ..source import fun_name
 from .common import (
     BatchedFun,
     CustomCall,

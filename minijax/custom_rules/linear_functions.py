@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..core.api import vjp
+from ..core.boundary import api_boundary
 from ..core.forward import instantiate_zeros
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.jit import jit
@@ -27,7 +28,7 @@ from ..core.tree import (
     flatten_fun_nokwargs,
     tree_flatten,
 )
-from ..errors import api_boundary, transformed
+from ..source import transformed
 
 # ----------------------------------------------------------------------------------------------
 # fwd_and_bwd

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core.api import linearize
 from ..core.batching import WithTrace, bdim_at_front, primitive_batchers
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
@@ -17,8 +18,8 @@ from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
 from ..core.util import split_list
-from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 from ..lax.elementwise import neg
+from ..source import DebugInfo, fun_sourceinfo
 from .jvp import custom_jvp
 from .linear_functions import linear_transpose
 

@@ -30,6 +30,7 @@ from ..checks.arguments import references_apart
 from ..checks.staging import drops_dead_code, unchecked_constants
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.extension import hooks
 from ..core.forward import Zero, primitive_jvps
@@ -46,13 +47,14 @@ from ..core.tree import (
     tree_map,
     with_statics,
 )
-from ..errors import UnexpectedTracerError, api_boundary, fun_name, fun_sourceinfo, wraps
+from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
 from ..printing import pp_rules
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
 from ..pytree.paths import keystr, tree_flatten_with_path
 from ..pytree.registration import register_pytree_node_class
+from ..source import fun_name, fun_sourceinfo, wraps
 from .common import (
     BatchedFun,
     CustomCall,

@@ -23,6 +23,7 @@ from ..core.batching import (
     moveaxis,
     primitive_batchers,
 )
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
@@ -30,11 +31,11 @@ from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list, split_list
-from ..errors import api_boundary, fun_name
 from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from ..lax.control_flow.parts import enter_rules
 from ..pytree.functions import treedef_tuple
+from ..source import fun_name
 from .common import CustomRule, check_leaves, positional, run_later
 
 

@@ -27,6 +27,7 @@ from ..checks.primitives import valid_jaxtype
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray
 from ..core.effects import (
     Effect,
@@ -44,7 +45,7 @@ from ..core.staging import trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
-from ..errors import JaxRuntimeError, api_boundary
+from ..errors import JaxRuntimeError
 from ..lax import cutting, shaping
 from ..lax.compile_time import eval_context
 from ..lax.control_flow.cond import cond

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import api_boundary, user_frame
+from ..core.boundary import api_boundary
 from ..runtime import logger
+from ..source import user_frame
 from .callbacks import (
     callback_primitive,
     debug_callback_p,

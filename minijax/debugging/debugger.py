@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
+from ..core.boundary import api_boundary
 from ..core.core import Tracer
 from ..core.primitives import stop_gradient_p
 from ..core.tree import tree_flatten, tree_map
-from ..errors import api_boundary, is_user_frame
+from ..source import is_user_frame
 from .callbacks import debug_callback_p, debug_effect, ordered_debug_effect, pure_callback
 
 

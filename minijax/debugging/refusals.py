@@ -25,7 +25,7 @@ from ..core.extension import Extension, register, remove
 from ..core.jit import jit_p
 from ..core.primitives import reduce_sum_p
 from ..core.tree import tree_leaves
-from ..errors import JaxRuntimeError, is_user_frame
+from ..errors import JaxRuntimeError
 from ..parallel.placement import device_put_p
 from ..settings import (
     allow_f16_reductions,
@@ -35,6 +35,7 @@ from ..settings import (
     transfer_guard_device_to_device,
     transfer_guard_host_to_device,
 )
+from ..source import is_user_frame
 
 
 class NoExecution(Extension):

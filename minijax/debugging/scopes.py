@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from ..errors import fun_name, source, wraps
+from ..source import fun_name, source, wraps
 
 
 class named_scope(contextlib.ContextDecorator):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import primitive_batchers
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.forward import primitive_jvps
@@ -19,7 +20,6 @@ from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten
 from ..debugging.callbacks import batching_rule
-from ..errors import api_boundary
 from ..foreign import checked_aliases, ffi_lowering
 from ..parallel.modules import add_host_callback, devices_of_module
 from ..runtime import load

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.boundary import api_boundary
 from ..core.core import ShapedArray
 from ..core.jit import Program, Spec
 from ..core.lowering import LoweredModule, stored
 from ..core.tree import PyTreeDef
-from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.stages import CallInfo, Compiled
 

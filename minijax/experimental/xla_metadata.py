@@ -10,9 +10,9 @@ from ..core.core import Primitive
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
 from ..core.tree import tree_map
-from ..errors import wraps
 from ..runtime.frontend_attributes import annotate
 from ..runtime.notes import attribute_value, noting
+from ..source import wraps
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:

@@ -9,13 +9,13 @@ from typing import Any
 
 from .. import settings
 from ..core.api import vjp
+from ..core.boundary import api_boundary
 from ..core.core import ShapedArray
 from ..core.effects import is_ordered
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import places_of
 from ..core.lowering import lower_jaxpr
 from ..core.tree import PyTreeDef
-from ..errors import api_boundary
 from ..runtime import load
 from ..runtime.devices import default_backend
 from ..runtime.jit import UNSPECIFIED, Wrapped, jit

@@ -13,10 +13,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..core.boundary import api_boundary
 from ..core.core import ShapedArray
 from ..core.dtypes import float0
 from ..core.tree import PyTreeDef, tree_structure
-from ..errors import api_boundary
 from ..random.key_functions import resolve_implementation
 from ..random.keys import KeyTy
 from .dimensions import SymbolicScope, parse

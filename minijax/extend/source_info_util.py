@@ -1,10 +1,10 @@
 """The public names of `jax.extend.source_info_util`: where equations come from, their scopes."""
 
 # chapter 1
-from .. import errors as _errors
+from .. import source as _source
 
 # chapter 5
-from ..errors import NameStack, SourceInfo, new_source_info
+from ..source import NameStack, SourceInfo, new_source_info
 
 import contextlib as _contextlib
 
@@ -21,12 +21,12 @@ def new_name_stack(name: str = "") -> NameStack:
 
 def current() -> SourceInfo:
     """The place of the user's code that is running, or whose equation is interpreted."""
-    return new_source_info(_errors.source.names)
+    return new_source_info(_source.source.names)
 
 
 def current_name_stack() -> NameStack:
     """The named scopes around this."""
-    return NameStack(_errors.source.names)
+    return NameStack(_source.source.names)
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
@@ -37,11 +37,11 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 @_contextlib.contextmanager
 def set_name_stack(name_stack):
     """A context with these named scopes."""
-    outside, _errors.source.names = _errors.source.names, tuple(name_stack)
+    outside, _source.source.names = _source.source.names, tuple(name_stack)
     try:
         yield
     finally:
-        _errors.source.names = outside
+        _source.source.names = outside
 
 
 def reset_name_stack():
@@ -63,7 +63,7 @@ def transform_name_stack(name: str):
 def user_context(traceback, *, name_stack=None):
     """A context in which operations come from the place `traceback`, a `source_info.location`
     here (`None`: from where they are), and belong to the scopes `name_stack`."""
-    source = _errors.source
+    source = _source.source
     outside, source.location = source.location, traceback or source.location
     try:
         with set_name_stack(source.names if name_stack is None else name_stack):
@@ -74,4 +74,4 @@ def user_context(traceback, *, name_stack=None):
 
 def register_exclusion(path: str) -> None:
     """Do not count the files of this path (a file, or a folder) as the user's code."""
-    _errors.exclude_from_user_code(path)
+    _source.exclude_from_user_code(path)

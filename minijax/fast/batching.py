@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.batching import BatchTrace, BatchTracer, WithTrace, mapped_aval, primitive_batchers
 from ..core.core import install_methods
 from ..core.staging import trace_to_jaxpr
-from ..errors import user_location
+from ..source import user_location
 from .rules import Program, TracedRules, aval_of
 
 

@@ -18,7 +18,7 @@ from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_ef
 from ..core.partial_eval import JaxprTrace, JaxprTracer, without_dead_code
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from ..core.util import merge_lists, partition_list
-from ..errors import source
+from ..source import source
 from .programs import by_binding
 from .rules import Program, TracedRules, aval_of
 from .tape import Linearized, linear_source, record

@@ -19,12 +19,12 @@ import numpy as np
 from .. import settings
 from ..checks.jit import comparable_statics
 from ..core.array import Array
+from ..core.boundary import api_boundary, leave_out_caller
 from ..core.core import eval_trace, state
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.util import partition_list
-from ..errors import api_boundary, leave_out_caller
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context

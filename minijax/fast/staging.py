@@ -6,7 +6,7 @@ from ..core.core import Primitive, install_methods
 from ..core.extension import hooks
 from ..core.jaxpr import JaxprEqn, Var
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, staging_rules
-from ..errors import SourceInfo, source, user_location
+from ..source import SourceInfo, source, user_location
 
 in_the_core = DynamicJaxprTrace.process_primitive
 

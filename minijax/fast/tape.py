@@ -30,7 +30,7 @@ from ..core.transposition import (
     primitive_transposes,
     transpose_jaxpr,
 )
-from ..errors import SourceInfo, source
+from ..source import SourceInfo, source
 from .evaluation import SCALAR_AVALS, quietly
 from .rules import Program
 

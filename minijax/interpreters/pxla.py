@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 # chapter 14
-from ..errors import user_stacklevel
+from ..source import user_stacklevel
 from ..parallel import mesh as _meshes
 from ..parallel.partition_spec import P as _P
 from ..runtime.jit import UNSPECIFIED as _UNSPECIFIED

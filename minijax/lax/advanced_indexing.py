@@ -29,8 +29,9 @@ from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..core.tree import tree_leaves
-from ..errors import NonConcreteBooleanIndexError, user_stacklevel
+from ..errors import NonConcreteBooleanIndexError
 from ..fast_paths import with_fast_path
+from ..source import user_stacklevel
 from . import elementwise as prim
 from . import indexing
 from .compile_time import is_concrete

@@ -46,9 +46,10 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
-from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, user_stacklevel
+from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation
 from ..fast_paths import repeatable, with_fast_evaluation
 from ..first_use import AttributeOnFirstUse
+from ..source import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real

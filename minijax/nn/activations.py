@@ -18,7 +18,6 @@ from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
-from ..errors import user_stacklevel
 from ..lax import elementwise as lax
 from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
@@ -27,6 +26,7 @@ from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, optional_axes, promote_numbers_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
+from ..source import user_stacklevel
 
 # ----------------------------------------------------------------------------------------------
 # Activation functions

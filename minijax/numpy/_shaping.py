@@ -15,7 +15,6 @@ from ..checks.primitives import any_symbolic, greater, lesser, size_of
 from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
-from ..errors import user_stacklevel
 from ..fast_paths import with_fast_path
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
@@ -29,6 +28,7 @@ from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.slicing import dynamic_slice_in_dim, size_value
+from ..source import user_stacklevel
 from ._arguments import (
     canonical_axis,
     canonical_shape,

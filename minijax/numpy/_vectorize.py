@@ -13,8 +13,8 @@ from ..checks.primitives import known_sizes
 from ..checks.sequences import integers
 from ..core.api import vmap
 from ..core.primitives import canonical_axis
-from ..errors import wraps
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
+from ..source import wraps
 from ._arguments import ensure_array
 from ._constructors import arange, asarray
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..core.array import Array
+from ..core.boundary import api_boundary
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.tree import tree_flatten
-from ..errors import UnexpectedTracerError, api_boundary
+from ..errors import UnexpectedTracerError
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..pytree.functions import broadcast_prefix
 from ..runtime.processes import process_count

@@ -29,9 +29,9 @@ import numpy as np
 
 from ..checks.sequences import elements
 from ..core.core import eval_trace, state
-from ..errors import user_stacklevel
 from ..runtime.devices import devices as all_devices
 from ..settings import Override, State, traced_settings
+from ..source import user_stacklevel
 from .mesh_utils import create_device_mesh, mesh_sizes
 
 # ----------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ..checks.arguments import leaf_names
 from ..checks.core import escaped
 from ..core.array import Array, as_array
 from ..core.batching import WithTrace, primitive_batchers
+from ..core.boundary import api_boundary
 from ..core.core import Primitive, Tracer, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear_jvp
@@ -25,7 +26,7 @@ from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
-from ..errors import ConcretizationTypeError, JaxRuntimeError, api_boundary
+from ..errors import ConcretizationTypeError, JaxRuntimeError
 from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..checks.arguments import arg_names, check_callable
 from ..checks.tree import prefix_errors
+from ..core.boundary import api_boundary
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import JitFunction, cache_of, traces
 from ..core.tree import (
@@ -24,13 +25,13 @@ from ..core.tree import (
     tree_map,
     with_statics,
 )
-from ..errors import api_boundary, wraps
 from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
 from ..pytree.functions import broadcast_prefix
 from ..runtime.devices import devices as all_devices
 from ..runtime.jit import jit
 from ..runtime.processes import local_devices, process_count
+from ..source import wraps
 from .global_arrays import make_array_from_process_local_data, part_of_this_process
 from .mesh import Mesh
 from .placed import PlacedArray

@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.arguments import arg_names
+from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
-from ..errors import DebugInfo, api_boundary, fun_sourceinfo, wraps
 from ..pytree.arguments import argument_avals
 from ..runtime.jit import jit
 from ..settings import trace_context
+from ..source import DebugInfo, fun_sourceinfo, wraps
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh

@@ -11,12 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..core.boundary import api_boundary
 from ..core.core import typeof
 from ..core.extension import Extension, register
 from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
-from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, Placement, jit
 from . import mesh as meshes

@@ -9,9 +9,9 @@ from typing import Any
 from ..checks.tree import leaf_paths, prefix_errors
 from ..core.core import ShapedArray
 from ..core.tree import tree_flatten
-from ..errors import fun_name
 from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import generate_key_paths, keystr
+from ..source import fun_name
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .partition_spec import UNCONSTRAINED, PartitionSpec
 from .sharding import NamedSharding, check_no_axis_twice

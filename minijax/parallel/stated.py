@@ -35,11 +35,11 @@ from ..core.transposition import (
     is_undefined_primal,
     primitive_transposes,
 )
-from ..errors import fun_name
 from ..lax.out_shardings import cotangent_aval
 from ..lax.shaping import converted_on, iota_p
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
+from ..source import fun_name
 from .explicit import auto_axes, checked_sharding, explicit_sharding, reshard
 from .mesh import AbstractMesh
 from .partition_spec import PartitionSpec

@@ -11,7 +11,7 @@ from ..checks import arguments as checks
 from ..checks.tree import rebased
 from ..core.core import ShapedArray, typeof
 from ..core.tree import PyTreeDef, positive_argnums, split_statics, tree_structure
-from ..errors import DebugInfo, fun_sourceinfo
+from ..source import DebugInfo, fun_sourceinfo
 
 
 def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequence[str]]

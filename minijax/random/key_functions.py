@@ -18,9 +18,9 @@ from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
-from ..errors import user_stacklevel
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from ..lax.out_shardings import shardable
+from ..source import user_stacklevel
 from .keys import (
     IMPLEMENTATIONS,
     KeyTy,

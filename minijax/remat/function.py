@@ -8,14 +8,15 @@ from typing import Any
 
 from ..checks import remat as checks
 from ..checks.arguments import arg_names
+from ..core.boundary import api_boundary
 from ..core.jit import by_place
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
-from ..errors import api_boundary, wraps
 from ..lax.control_flow.common import stage
 from ..naming import renamed
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
+from ..source import wraps
 from .primitive import remat_p
 
 

@@ -43,11 +43,11 @@ from ..core.transposition import (
     transpose_jaxpr,
 )
 from ..core.util import merge_lists, partition_list, split_list
-from ..errors import named
 from ..lax.control_flow.common import traced_constants_apart
 from ..lax.families import inline_in_scope
 from ..lax.fewer_bits import bits_of, reduce_precision_p
 from ..linearization import derive_linearization
+from ..source import named
 from .barrier import barrier
 from .choice import choose_saved
 from .origins import log_saved

@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core.extension import Extension, hooks, register
-from ..errors import user_stacklevel
 from ..settings import bool_state, config, number_state, string_state
+from ..source import user_stacklevel
 from . import xla
 
 directory = string_state(

@@ -28,8 +28,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import user_stacklevel
 from ..settings import choice_state
+from ..source import user_stacklevel
 from . import platforms, xla
 from .effects import effects_barrier
 

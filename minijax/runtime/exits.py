@@ -27,8 +27,6 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from ..core.core import state
-from ..errors import guard_state
 from . import dispensable, platforms
 
 PATIENCE = 3.0  # seconds
@@ -129,6 +127,5 @@ def _leave() -> None:
         _skip_destructors()
 
 
-guard_state(state)
 # Functions are called in the reverse order: this one after all that the program registers.
 atexit.register(_leave)

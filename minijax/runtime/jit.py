@@ -35,6 +35,7 @@ from ..checks.arguments import (
 from ..checks.staging import shapes_only
 from ..core.array import Array
 from ..core.batching import extend_axis_env_nd
+from ..core.boundary import api_boundary
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, install_methods, state
 from ..core.extension import Extension, hooks, point, register
@@ -54,8 +55,8 @@ from ..core.jit import (
 from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
 from ..core.util import partition_list, split_list
-from ..errors import SourceInfo, api_boundary, fun_name, user_location
 from ..naming import named_after
+from ..source import SourceInfo, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
 from .structs import ShapeDtypeStruct, struct_of

@@ -28,7 +28,7 @@ from ..core.lowering import (
     stored_contents,
     used_variables,
 )
-from ..errors import NameStack
+from ..source import NameStack
 from .notes import MARK, mark_of, noted, noting
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text

@@ -1,6 +1,6 @@
 """Chapter 6: notes for the compiler, which become frontend attributes of operations.
 
-A context of notes adds a `Note` to the names of the scopes around (`errors.source`), so that
+A context of notes adds a `Note` to the names of the scopes around (`source.source`), so that
 equations keep it through all transformations. Lowering marks the lines of the operations that make
 an equation's results, and `frontend_attributes.py` writes attributes in the places of the marks.
 Traces depend on the context: its notes are one of the `traced_settings`.
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import settings
-from ..errors import Note, source
+from ..source import Note, source
 
 # ----------------------------------------------------------------------------------------------
 # The notes around an operation

@@ -17,7 +17,7 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
-from ..errors import wraps
+from ..source import wraps
 from . import xla
 
 ProfileData = _profile_data.ProfileData

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..checks.arguments import arg_names
 from ..checks.tree import equality_errors_pytreedef, keystr
 from ..core.array import Array
+from ..core.boundary import api_boundary
 from ..core.core import Tracer
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
@@ -22,7 +23,6 @@ from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
 from ..core.lowering import LoweredModule
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
-from ..errors import api_boundary
 from . import xla
 from .devices import default_backend
 from .platforms import canonical_platform

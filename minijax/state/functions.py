@@ -11,11 +11,11 @@ from ..checks.array import IMMUTABLE
 from ..checks.tree import GetAttrKey
 from ..core import dtypes
 from ..core.batching import BatchTracer
+from ..core.boundary import api_boundary
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
 from ..core.tree import NodeType
-from ..errors import api_boundary
 from ..lax.indexing import getitem
 from ..pytree.registration import register_node_type
 from . import checks

@@ -20,11 +20,11 @@ from typing import Any
 from ..checks import api as core_checks
 from ..checks.arguments import check_callable
 from ..core import api
+from ..core.boundary import api_boundary
 from ..core.forward import instantiate_zeros
 from ..core.jaxpr import Jaxpr, Literal
 from ..core.transposition import UndefinedPrimal
 from ..core.tree import NodeType, registry, tree_flatten
-from ..errors import api_boundary
 from . import checks
 from .accumulation import RefAccum
 from .discharge import is_ref_type

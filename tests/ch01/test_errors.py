@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minijax import errors, settings
+from minijax import errors, settings, source
+from minijax.core.boundary import api_boundary
 from tests.oracle import jax
 
 JAX_NAMES = [name for name, value in vars(jax.errors).items()
@@ -71,16 +72,16 @@ def test_errors_with_a_message_of_their_own(name, advice):
 # -- Source locations --------------------------------------------------------------------------
 
 
-def inside_minijax(source, **names):
-    """Runs ``source`` as though it were a file of the package; gives its names."""
-    exec(compile(source, errors._PACKAGE + "pretend.py", "exec"), names)
+def inside_minijax(text, **names):
+    """Runs ``text`` as though it were a file of the package; gives its names."""
+    exec(compile(text, source._PACKAGE + "pretend.py", "exec"), names)
     return SimpleNamespace(**names)
 
 
 def test_the_summary_names_the_innermost_line_of_the_user():
     internal = inside_minijax("def call(f): return f()", f=None)
     line = inspect.currentframe().f_lineno + 1
-    summary = internal.call(errors.user_frame_summary)
+    summary = internal.call(source.user_frame_summary)
     name = "test_the_summary_names_the_innermost_line_of_the_user"
     assert summary == f"{os.path.relpath(__file__)}:{line} ({name})"
 
@@ -93,23 +94,23 @@ def test_the_standard_library_is_not_the_user():
             result.append(call_from_library())
             return x
         call_from_library = inside_minijax("def call(): return summary()",
-                                           summary=errors.user_frame_summary).call
+                                           summary=source.user_frame_summary).call
         threading.Thread(target=key, args=(1,)).run()
 
     work()
     assert result[0].endswith("(key)")
-    assert not errors._is_user_file(threading.__file__)
-    assert not errors._is_user_file("<frozen importlib._bootstrap>")
-    assert errors._is_user_file(np.__file__)
+    assert not source._is_user_file(threading.__file__)
+    assert not source._is_user_file("<frozen importlib._bootstrap>")
+    assert source._is_user_file(np.__file__)
 
 
 def test_a_thread_without_user_code_has_an_empty_summary():
     call = inside_minijax("def call(): out.append(summary())", out=(out := []),
-                          summary=errors.user_frame_summary).call
+                          summary=source.user_frame_summary).call
     thread = threading.Thread(target=call)
     thread.start()
     thread.join()
-    assert out == [""] and errors.format_location(None) == ""
+    assert out == [""] and source.format_location(None) == ""
 
 
 # -- Tracebacks --------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def fails():
 
 @pytest.fixture
 def library():
-    return inside_minijax(LIBRARY, api_boundary=errors.api_boundary)
+    return inside_minijax(LIBRARY, api_boundary=api_boundary)
 
 
 def user_fails():
@@ -203,7 +204,7 @@ def test_warnings_point_at_the_users_line():
         "import warnings\n"
         "def public(): helper()\n"
         "def helper(): warnings.warn('look', stacklevel=stacklevel())",
-        stacklevel=errors.user_stacklevel)
+        stacklevel=source.user_stacklevel)
     line = inspect.currentframe().f_lineno + 2
     with pytest.warns(UserWarning) as caught:
         library.public()

@@ -26,7 +26,7 @@ from minijax.core.jaxpr import (
     no_effects,
     open_jaxpr,
 )
-from minijax.errors import SourceInfo, new_source_info
+from minijax.source import SourceInfo, new_source_info
 from tests.oracle import jax
 
 jex = jax.extend.core

@@ -20,7 +20,7 @@ from minijax.core.jaxpr import (
     Literal,
     Var,
 )
-from minijax.errors import SourceInfo, new_source_info
+from minijax.source import SourceInfo, new_source_info
 from tests.ch05.real_jaxprs import both_texts, converted, jax_text
 from tests.counting import calls_in
 from tests.oracle import jax, jnp

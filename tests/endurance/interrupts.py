@@ -107,7 +107,7 @@ sys.exit(3)
 # An interruption at each call of a function, one after the other, instead of at random moments.
 EVERYWHERE = """
 from minijax.core.core import eval_trace, state
-from minijax.errors import source
+from minijax.source import source
 first, step, all_calls = map(int, sys.argv[1:])
 X = np.linspace(-1, 1, 4, dtype=np.float32)
 count = 0

@@ -24,12 +24,12 @@ from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
-from ...errors import format_location, user_location
 from ...lax.families import all_at_front
 from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
 from ...pytree.registration import register_pytree_node
 from ...runtime.structs import ShapeDtypeStruct
+from ...source import format_location, user_location
 
 # ----------------------------------------------------------------------------------------------
 # Exceptions: what a failed check is to Python.

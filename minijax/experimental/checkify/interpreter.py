@@ -9,12 +9,13 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
 from ...core.primitives import arrayed
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import tree_flatten
-from ...errors import api_boundary, at_sources, wraps
+from ...source import at_sources, wraps
 from .errors import (
     DivisionByZeroError,
     Error,

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...core.array import Array
 from ...core.tree import tree_flatten, tree_leaves
-from ...errors import wraps
 from ...parallel.mesh import Mesh
 from ...runtime.devices import devices as _all_devices
+from ...source import wraps
 
 # ----------------------------------------------------------------------------------------------
 # Devices

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...checks.primitives import any_symbolic
 from ...checks.tree import leaf_paths
+from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.primitives import canonical_axis, constant
 from ...core.tree import tree_flatten
-from ...errors import api_boundary
 from ...pytree.paths import keystr
 from .. import bitwise, cutting, shaping
 from .. import elementwise as lax

@@ -37,10 +37,10 @@ from ...core.primitives import convert
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
-from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
 from ...runtime.platforms import canonical_platform, lowered_for, program_platform
+from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax
 from .tokens import with_token
 

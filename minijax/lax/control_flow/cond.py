@@ -27,6 +27,7 @@ from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core.api import stop_gradient
 from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
+from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import chosen_in, is_ordered
@@ -52,9 +53,10 @@ from ...core.transposition import (
 )
 from ...core.tree import tree_flatten
 from ...core.util import merge_lists, partition_list
-from ...errors import JaxprTypeError, api_boundary, fun_sourceinfo
+from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.paths import keystr
+from ...source import fun_sourceinfo
 from .. import elementwise as lax
 from .. import shaping
 from ..compile_time import is_concrete

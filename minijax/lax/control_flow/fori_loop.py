@@ -12,10 +12,10 @@ from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.operators import with_own_arrays
 from ...core import dtypes
+from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.primitives import constant
 from ...core.tree import tree_leaves
-from ...errors import api_boundary
 from ...pytree.arguments import argument_avals
 from .. import elementwise as lax
 from ..compile_time import is_concrete

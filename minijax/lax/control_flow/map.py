@@ -7,9 +7,9 @@ from typing import Any
 
 from ...checks.arguments import leaf_names
 from ...core.api import vmap
+from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.tree import tree_flatten, tree_map
-from ...errors import api_boundary
 from ...pytree.arguments import argument_avals
 from .. import cutting, shaping
 from .common import BodyOf

@@ -26,6 +26,7 @@ from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import leaf_paths
 from ...core.array import owned
 from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
+from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
@@ -35,7 +36,7 @@ from ...core.primitives import broadcast_in_dim_p
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
-from ...errors import JaxprTypeError, api_boundary
+from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import keystr

@@ -28,6 +28,7 @@ from ...checks.jaxpr import can_happen_for_all
 from ...checks.staging import check_parameters, custom_typechecks
 from ...core.array import ensure_array
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
+from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import chosen_in, is_ordered
@@ -45,7 +46,7 @@ from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
-from ...errors import ConcretizationTypeError, JaxprTypeError, api_boundary
+from ...errors import ConcretizationTypeError, JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from .. import reductions, shaping

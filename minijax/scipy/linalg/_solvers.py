@@ -11,7 +11,6 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import stop_gradient, vmap
 from ...custom_rules import custom_linear_solve
-from ...errors import user_stacklevel
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond
 from ...lax.control_flow.scan import scan
@@ -19,6 +18,7 @@ from ...lax.linalg.solve import check_shapes, times_vectors
 from ...lax.staged import staged
 from ...numpy import linalg
 from ...runtime.jit import jit
+from ...source import user_stacklevel
 from ._factorizations import cho_factor, inexact, schur
 
 
