@@ -46,7 +46,8 @@ def test_a_cut_facade_ends_where_the_chapter_ends():
 
 
 TRANSFORMATIONS = {  # what each section of core/api.py adds, and the core's modules it may import
-    3: ({"jvp", "stop_gradient"}, "dtypes core array operators primitives extension forward tree"),
+    3: ({"jvp", "stop_gradient"},
+        "dtypes core boundary array operators primitives extension forward tree"),
     4: ({"vmap"}, "batching"),
     5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging"),
     7: ({"linearize"}, "lowering jit partial_eval"),
