@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .core import primitives as prim
-from .core.array import ensure_array
 from .core.core import eval_trace, state, typeof
 from .core.extension import Extension, register
 from .core.operators import BINARY, binary_function, install_binary_operators, promote_args
@@ -58,7 +57,7 @@ def selecting(multiply: Callable) -> Callable:
             return prim.mul_p.bind(a, b)
         dims = range(out.ndim - np.ndim(values), out.ndim)
         values = prim.broadcast_in_dim(values, out.shape, dims)
-        return prim.select(ensure_array(mask), values, prim.full_like(values, 0))
+        return prim.select(prim.ensure_array(mask), values, prim.full_like(values, 0))
 
     return function
 

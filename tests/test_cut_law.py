@@ -80,7 +80,7 @@ def outcome(text):
         "mj": mj, "lax": mj.lax if chapter >= 9 else primitives, "ruled": ruled,
         "W": np.array([[0.5, -0.2, 0.1], [1.0, 0.3, -0.7], [-0.4, 0.8, 0.6]], np.float32),
         "T": np.array([1.0, -0.5, 0.25], np.float32), "S": np.array([[1.0, 2, 3], [-1, 0.5, 2]], np.float32)}
-    x = primitives.arrayed(np.array([0.3, -1.2, 2.0], np.float32))
+    x = primitives.ensure_array(np.array([0.3, -1.2, 2.0], np.float32))
     try:
         exec(text, space)
         out = space["f"](x)

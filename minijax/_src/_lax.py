@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.array import ensure_array
 from ..core.core import typeof
-from ..core.primitives import convert
+from ..core.primitives import convert, ensure_array
 from ..lax.dtypes import of_any_size
 
 

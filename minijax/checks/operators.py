@@ -36,14 +36,9 @@ def operands(args: Sequence[Any], name: str) -> Any:
     return args
 
 
-def own_array(x: Any) -> Any:
-    """`x`, or what its method `__jax_array__` returns."""
-    return x.__jax_array__() if hasattr(type(x), "__jax_array__") else x
-
-
 def with_own_arrays(args: Sequence[Any]) -> list:
     """The arguments; one that has a method `__jax_array__` is replaced by what that returns."""
-    return [*map(own_array, args)]
+    return [x.__jax_array__() if hasattr(type(x), "__jax_array__") else x for x in args]
 
 
 def broadcast(name: str, shapes: Sequence[tuple]) -> None:

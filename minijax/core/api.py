@@ -20,6 +20,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 # chapter 3
 
 from ..checks import api as checks
@@ -27,11 +29,11 @@ from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
 from ..source import transformed
 from . import dtypes
-from .array import as_array, owned
+from .array import as_array
 from .boundary import api_boundary
 from .core import state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
-from .primitives import arrayed, constant, stop_gradient_p
+from .primitives import constant, ensure_array, stop_gradient_p
 from .tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 
 # ----------------------------------------------------------------------------------------------
@@ -72,7 +74,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
 def _flatten_owned(tree) -> tuple[list, PyTreeDef]:
     """`tree_flatten`, with NumPy arrays copied: derivatives keep them longer than the call."""
     leaves, treedef = tree_flatten(tree)
-    return [*map(owned, leaves)], treedef
+    return [ensure_array(x) if isinstance(x, np.ndarray) else x for x in leaves], treedef
 
 
 def _as_tangent(primal, tangent):
@@ -105,7 +107,7 @@ def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterable]:
 
 def _primal_in(trace, x):
     """`x` as it is outside of the differentiation `trace`: without its tangent."""
-    return arrayed(x.primal) if isinstance(x, JVPTracer) and x._trace is trace else x
+    return ensure_array(x.primal) if isinstance(x, JVPTracer) and x._trace is trace else x
 
 
 def stop_gradient(x: Any) -> Any:
@@ -324,7 +326,7 @@ def _pushed(jaxpr: Jaxpr, derivative: Linearization, residuals: Sequence, *tange
     """The tangents of the results, from those of the arguments."""
     leaves, tree = tree_flatten(tangents)
     checks.linearize_tangents(derivative, leaves, tree)
-    args = [arrayed(t) for aval, t in zip(derivative.in_avals, leaves) if _has_tangents(aval)]
+    args = [ensure_array(t) for aval, t in zip(derivative.in_avals, leaves) if _has_tangents(aval)]
     outs = iter(eval_jaxpr(jaxpr, residuals, *args))
     return derivative.out_tree.unflatten(
         next(outs) if nonzero else zeros(aval.to_tangent_aval())
@@ -345,7 +347,7 @@ def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     derivative = Linearization(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),
                                tuple(map(typeof, outs)), in_tree, out_tree(), fun_sourceinfo(fun))
     given = {*map(id, leaves)}  # an integer that `fun` hands back becomes an array
-    outs = [arrayed(out) if id(out) in given else out for out in outs]
+    outs = [ensure_array(out) if id(out) in given else out for out in outs]
     return out_tree().unflatten(outs), derivative, closed.consts, aux
 
 

@@ -22,7 +22,6 @@ from .. import printing
 from ..checks import array as checks
 from ..runtime import xla
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, typeof
-from .dtypes import float0
 from .extension import hooks
 
 
@@ -165,19 +164,6 @@ def as_array(x) -> Array:
         return x
     aval, value = contents(x)
     return Array(np.array(value) if isinstance(x, np.ndarray) else value, aval)
-
-
-def ensure_array(x):
-    """A tracer as it is, and any other value as an `Array`."""
-    return x if isinstance(x, Tracer) else as_array(x)
-
-
-def owned(x):
-    """`x`, made safe to keep. A NumPy array, whose contents can change, becomes an `Array` with a
-    copy of them; a 0-d one becomes a NumPy scalar, which jaxprs write as a literal."""
-    if not isinstance(x, np.ndarray) or x.dtype == float0:
-        return x
-    return as_array(x) if x.ndim else x[()]
 
 
 # ----------------------------------------------------------------------------------------------

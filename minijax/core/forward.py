@@ -144,7 +144,7 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
         outs = f(*map(trace.box, primals, tangents))
         pairs = [trace.unbox(out) for out in outs]
     # A number that is an argument of `f` is returned as an array; one that `f` made stays a number.
-    primals_out = [x if x is out else lax.arrayed(x) for out, (x, _) in zip(outs, pairs)]
+    primals_out = [x if x is out else lax.ensure_array(x) for out, (x, _) in zip(outs, pairs)]
     return primals_out, [tangent for _, tangent in pairs]
 
 

@@ -25,7 +25,7 @@ from ..checks import jaxpr as checks
 from ..source import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
 from .effects import of_inputs, of_operands
-from .primitives import arrayed
+from .primitives import ensure_array
 
 # ----------------------------------------------------------------------------------------------
 # Atoms.
@@ -261,7 +261,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     del consts, args, inputs  # now `env` alone keeps the values alive
     for eqn in at_sources(jaxpr.eqns):
         _eval_eqn(eqn, env, last)
-    return [arrayed(atom.val) if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
+    return [ensure_array(v.val) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from ..checks import operators as checks
 from . import dtypes
 from . import primitives as prim
-from .array import ensure_array, is_arraylike
+from .array import is_arraylike
 from .core import install_methods, typeof
 from .extension import hooks
 
@@ -133,7 +133,7 @@ def matmul(a, b):
 def positive(x, /):
     """Elementwise +x: `x` as an array."""
     checks.arraylike("positive", x)
-    return ensure_array(checks.own_array(x))
+    return prim.ensure_array(x)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -183,6 +183,8 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 
     A Python number or a NumPy value is converted now, and not traced.
     """
+    if hasattr(type(x), "__jax_array__"):
+        return convert(x.__jax_array__(), dtype, weak_type)
     if not isinstance(x, ArrayMethods):
         return constant(checks.short_integers(x, dtype), dtype, weak_type)
     aval = x.aval
@@ -198,21 +200,35 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     A NumPy array of this type is a constant of the program, the same one for each of its uses.
     """
     checks.constant(x, dtype)
-    given, x = x, np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
-    aval, trace = ShapedArray(x.shape, dtype, weak_type), state.trace
-    as_it_is = type(given) in dtypes.python_scalar_types or (x is given and x.ndim)
-    if trace.staging and as_it_is and typeof(given) is aval:
-        return trace.literal(given, aval)
-    value = quiet.run(numpy_rules[convert_element_type_p], x, new_dtype=dtype, weak_type=weak_type)
+    aval, trace = ShapedArray(np.shape(x), dtype, weak_type), state.trace
+    if trace.staging and _written_as_it_is(x) and typeof(x) is aval:
+        return trace.literal(x, aval)
+    value = _converted_now(x, aval)
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
 
 
-def arrayed(x):
-    """A number or a NumPy value as an `Array`, unless it is to be staged; other values as they are.
-    """
-    raw = type(x) in dtypes.python_scalar_types or (
-        isinstance(x, (np.generic, np.ndarray)) and x.dtype != dtypes.float0)
-    return as_array(x) if raw and not state.trace.staging else x
+def _written_as_it_is(x) -> bool:
+    """Whether a value of the right type is a constant of the program, itself: a Python number, or a
+    NumPy array, the same constant for each of its uses."""
+    return type(x) in dtypes.python_scalar_types or (isinstance(x, np.ndarray) and x.ndim > 0)
+
+
+def _converted_now(x, aval: ShapedArray) -> np.ndarray:
+    """A copy of a known value, converted to this type by NumPy."""
+    x = np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
+    return quiet.run(numpy_rules[convert_element_type_p], x,
+                     new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
+def ensure_array(x):
+    """`x` as an `Array` or a tracer. Values of other classes that have a type stay as they are, and
+    so do zeros of dtype `float0`, which are NumPy's."""
+    if isinstance(x, ArrayMethods):
+        return x
+    if not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return x if hasattr(x, "aval") else as_array(x)
+    aval = typeof(x)
+    return x if aval.dtype == dtypes.float0 else constant(x, aval.dtype, aval.weak_type)
 
 
 # ----------------------------------------------------------------------------------------------

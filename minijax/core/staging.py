@@ -25,7 +25,7 @@ from .. import settings
 from ..checks import staging as checks
 from ..source import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
-from .array import Array, owned
+from .array import Array, as_array
 from .batching import batch_subtrace, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
@@ -83,7 +83,11 @@ class JaxprBuilder:
         constants = self._constants.values()
         constvars = [var for var, _ in constants]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
-        return ClosedJaxpr(jaxpr, [owned(x) if copy else x for _, x in constants])
+        return ClosedJaxpr(jaxpr, [_owned(x) if copy else x for _, x in constants])
+
+
+def _owned(x):
+    return as_array(x) if isinstance(x, np.ndarray) and x.itemsize else x
 
 
 # ----------------------------------------------------------------------------------------------

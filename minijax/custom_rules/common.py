@@ -30,7 +30,7 @@ from ..core.dtypes import python_scalar_types
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
-from ..core.primitives import arrayed, constant
+from ..core.primitives import constant, ensure_array
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
@@ -292,13 +292,13 @@ class CustomCall(Primitive):
 
     def impl(self, *args, call_jaxpr, **rules):
         """Run the function. An argument that it returns is returned as an array."""
-        args = tuple(x if type(x) in python_scalar_types else arrayed(x) for x in args)
+        args = tuple(x if type(x) in python_scalar_types else ensure_array(x) for x in args)
         try:
             outs = as_fun(call_jaxpr)(*args)
         except UnexpectedTracerError as error:
             error.add_note(_CLOSURE)
             raise
-        return [arrayed(out) if any(out is x for x in args) else out for out in outs]
+        return [ensure_array(out) if any(out is x for x in args) else out for out in outs]
 
     def abstract_eval(self, *avals, call_jaxpr, **rules):
         for aval, wanted in zip(avals, call_jaxpr.in_avals, strict=True):

@@ -18,7 +18,7 @@ from ..core.forward import instantiate_zeros
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.jit import jit
 from ..core.partial_eval import partial_eval_jaxpr
-from ..core.primitives import arrayed
+from ..core.primitives import ensure_array
 from ..core.staging import shaped_abstractify, trace_to_jaxpr
 from ..core.transposition import UndefinedPrimal, backward_pass
 from ..core.tree import (
@@ -108,6 +108,6 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
         args = [*residuals, *map(UndefinedPrimal, in_avals)]
         transpose = transformed("transpose", backward_pass)
         out = transpose(linear.jaxpr, linear.consts, args, cts)[len(residuals):]
-        return in_tree.unflatten(arrayed(instantiate_zeros(ct)) for ct in out)
+        return in_tree.unflatten(ensure_array(instantiate_zeros(ct)) for ct in out)
 
     return Partial(api_boundary(transposed_fun), residuals)

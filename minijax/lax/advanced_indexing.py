@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.operators import own_array
 from ..checks.primitives import any_symbolic
 from ..core import dtypes
-from ..core.array import Array, as_array, ensure_array
+from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
 from ..core.operators import promote_dtypes
-from ..core.primitives import constant, convert, select
+from ..core.primitives import constant, convert, ensure_array, select
 from ..core.tree import tree_leaves
 from ..errors import NonConcreteBooleanIndexError
 from ..fast_paths import with_fast_path
@@ -318,7 +317,7 @@ class _Planner:
     def scalar(self, place):
         """The place where a slice starts, or its step: an integer, a size or an array."""
         known = isinstance(place, (int, np.integer))
-        return constant(place, self.dtype) if known else convert(own_array(place), self.dtype)
+        return constant(place, self.dtype) if known else convert(place, self.dtype)
 
     def progression(self, start, step, size):
         """start, start + step, …; backwards if the step is negative."""
@@ -479,11 +478,7 @@ def _update_value(y, aval):
         return _update_value(y, aval)
     if y is None:
         raise ValueError("x.at[...]: the value to write must be an array or a number, got None.")
-    y = own_array(y)
-    if isinstance(y, ArrayMethods):
-        return y
-    own = typeof(y)
-    return constant(y, own.dtype, own.weak_type)
+    return ensure_array(y)
 
 
 def _of_list(values):

@@ -13,7 +13,6 @@ import operator
 import numpy as np
 
 from ..checks import primitives as checks
-from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
@@ -174,7 +173,6 @@ def convert_element_type(operand, new_dtype):
     Array([ 1, -1], dtype=int32)
     """
     new_dtype = check_and_canonicalize_user_dtype(new_dtype)
-    operand = own_array(operand)
     if isinstance(new_dtype, dtypes.ExtendedDType):
         checks.convertible(typeof(operand), new_dtype)
     return convert(of_any_size(operand, new_dtype), new_dtype)

@@ -7,12 +7,11 @@ import operator
 import numpy as np
 
 from ..core import dtypes
-from ..core.array import ensure_array
 from ..core.batching import defvectorized
 from ..core.core import typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import register_lowering
-from ..core.primitives import elementwise_type, make_primitive
+from ..core.primitives import elementwise_type, ensure_array, make_primitive
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from .compile_time import concrete_or_error

@@ -19,7 +19,7 @@ import numpy as np
 from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
-from ..checks.operators import own_array, with_own_arrays
+from ..checks.operators import with_own_arrays
 from ..checks.primitives import any_symbolic, canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
@@ -114,14 +114,14 @@ equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne")
 def negative(x, /):
     """Elementwise -x."""
     check_arraylike("negative", x)
-    return prim.neg(own_array(x))
+    return prim.neg(prim.ensure_array(x))
 
 
 @functools.partial(with_fast_evaluation, abs_p)
 def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
     check_arraylike("absolute", x)
-    x = own_array(x)
+    x = prim.ensure_array(x)
     dtype = typeof(x).dtype
     unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
     return positive(x) if unsigned else abs_(x)
@@ -130,7 +130,7 @@ def absolute(x, /):
 def bitwise_not(x, /):
     """Elementwise ~x."""
     check_arraylike("bitwise_not", x)
-    return prim.bitwise_not(own_array(x))
+    return prim.bitwise_not(prim.ensure_array(x))
 
 
 def power(x, y):

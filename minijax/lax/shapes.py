@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.operators import own_array
 from ..checks.primitives import any_symbolic, canonical_shape
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import constant, convert
@@ -53,7 +52,7 @@ def shape_as_value(shape: Sequence[int]):
     """
     dtype = index_dtype(shape)
     if any_symbolic(*shape):
-        sizes = [convert(own_array(n), dtype) for n in shape]
+        sizes = [convert(n, dtype) for n in shape]
         return concatenate([broadcast(n, (1,)) for n in sizes], 0)
     return np.array(tuple(map(operator.index, shape)), dtype) if shape else full((0,), 0, dtype)
 

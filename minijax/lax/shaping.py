@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.operators import own_array
 from ..checks.primitives import any_symbolic, canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.array import Array, as_array, ensure_array
+from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_like
 from ..core.extension import hooks, point
@@ -26,10 +25,10 @@ from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor
 from ..core.lowering_rules import emit_transpose
 from ..core.primitives import (
     NUMBER,
-    arrayed,
     broadcast_in_dim_p,
     canonical_axis,
     convert,
+    ensure_array,
     make_primitive,
     reshape_p,
     squeeze_p,
@@ -104,7 +103,7 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     """`operand` repeated along new leading dimensions of these sizes."""
     sizes = canonical_shape(sizes)
     if not sizes and out_sharding is None:
-        return arrayed(operand)
+        return ensure_array(operand)
     ndim = typeof(operand).ndim
     dims = range(len(sizes), len(sizes) + ndim)
     return broadcast_in_dim(operand, (*sizes, *typeof(operand).shape), dims,
@@ -329,7 +328,7 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     if isinstance(dtype, dtypes.ExtendedDType):
         out = dtype.full(tuple(shape), fill_value)
         return out if sharding is None else on_device(out, sharding)
-    value = convert(own_array(fill_value), dtype, weak)
+    value = convert(fill_value, dtype, weak)
     return broadcast(value, shape) if sharding is None else _filled(value, shape, sharding)
 
 

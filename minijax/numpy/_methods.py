@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.operators import own_array
+from ..checks.operators import with_own_arrays
 from ..core.array import Array
 from ..core.core import install_methods
 from ..core.operators import install_binary_operators
@@ -152,7 +152,7 @@ def _of_own_arrays(function):
     def operator(x, y):
         if type(x) is type(y) is Array:
             return function(x, y)
-        return function(own_array(x), own_array(y))
+        return function(*with_own_arrays([x, y]))
 
     return operator
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.primitives import select
 from ..lax import elementwise as lax
@@ -199,7 +198,7 @@ def _with_weights(a, weights, axis, axes, method):
 
 def _of_all_lines(a, axis, q, mix):
     """The mixtures, by `mix`, of two neighbours, which are at the same places in all lines."""
-    n = convert(own_array(a.shape[axis]), q.dtype)
+    n = convert(a.shape[axis], q.dtype)
     place = lax.mul(q, n - 1)
     low, high = rounding.floor(place), rounding.ceil(place)
     share = lax.sub(place, low)

@@ -21,7 +21,6 @@ import numpy as np
 
 from ..checks.jaxpr import check_allowed
 from ..core import dtypes
-from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
 from ..core.core import Primitive, typeof
 from ..core.effects import remat_allowed_effects
@@ -35,6 +34,7 @@ from ..core.partial_eval import (
     partial_eval_rules,
     without_dead_code,
 )
+from ..core.primitives import ensure_array
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.transposition import (
     UndefinedPrimal,

@@ -11,9 +11,10 @@ import weakref
 import numpy as np
 import pytest
 
-from minijax.core.array import Array, as_array, def_numpy, owned
+from minijax.core.array import Array, as_array, def_numpy
 from minijax.core.core import Primitive, Tracer, typeof
-from minijax.core.primitives import stop_gradient_p
+from minijax.core.dtypes import float0
+from minijax.core.primitives import ensure_array, stop_gradient_p
 from minijax.lax import complex_numbers, cutting, reductions, shaping
 from minijax.lax import elementwise as lax
 from minijax.lax.shaping import copy_p
@@ -148,7 +149,7 @@ def test_a_row_of_a_read_only_view_is_read_only():
 
 def test_changing_the_source_changes_nothing():
     source = np.float32([1, 2])
-    x, z = as_array(source), owned(source)
+    x, z = as_array(source), ensure_array(source)
     y = lax.reciprocal(source)
     source[:] = 0
     assert (x.tolist(), z.tolist(), y.tolist()) == ([1, 2], [1, 2], [1, 0.5])
@@ -176,10 +177,10 @@ def test_results_share_no_memory_with_numpys_arguments(name, identity):
     assert out.tolist() == [1, 2]
 
 
-def test_owned_leaves_all_else_alone():
-    for x in (as_array(1), 2.0, np.float32(1), None):
-        assert owned(x) is x
-    assert as_array(array := as_array(1)) is array
+def test_an_array_stays_itself():
+    array, nothing = as_array(1), np.zeros(2, float0)
+    assert as_array(array) is array is ensure_array(array)
+    assert ensure_array(nothing) is nothing
 
 
 # -- Copies -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...core import dtypes
 from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
-from ...core.primitives import arrayed
+from ...core.primitives import ensure_array
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import tree_flatten
 from ...source import at_sources, wraps
@@ -77,7 +77,7 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
 
         closed = trace_to_jaxpr(of_nothing, [])
         error, outs = interpret(closed, errors, init_error, [])
-        return error, out_trees[0].unflatten(map(arrayed, outs))
+        return error, out_trees[0].unflatten(map(ensure_array, outs))
 
     return api_boundary(checked)
 

@@ -21,7 +21,7 @@ from ...core import batching, forward, jit, lowering, staging, transposition, tr
 from ...core.api import eval_shape
 from ...core.core import Primitive
 from ...core.jaxpr import ClosedJaxpr, Literal
-from ...core.primitives import arrayed, make_primitive
+from ...core.primitives import ensure_array, make_primitive
 from ...core.util import split_list
 from ...custom_rules.jvp import custom_jvp, custom_jvp_call_p
 from .. import _sparse_checks as checks
@@ -98,7 +98,7 @@ def eval_sparse(closed: ClosedJaxpr, *args) -> list:
     """Apply a jaxpr to dense and sparse arrays."""
     jaxpr = closed.jaxpr
     env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args]))
-    read = lambda atom: arrayed(atom.val) if type(atom) is Literal else env[atom]
+    read = lambda atom: ensure_array(atom.val) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands = [*map(read, eqn.invars)]
         rule = rule_for(eqn.primitive, {*map(type, operands)})

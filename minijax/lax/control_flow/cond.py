@@ -20,12 +20,11 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
-from ...checks.operators import own_array
+from ...checks.operators import with_own_arrays
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core.api import stop_gradient
-from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
@@ -42,7 +41,7 @@ from ...core.partial_eval import (
     partial_eval_rules,
     without_dead_code,
 )
-from ...core.primitives import constant
+from ...core.primitives import constant, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
     UndefinedPrimal,
@@ -156,7 +155,7 @@ def _operands(operands, operand):
 
 def _predicate(pred):
     """A scalar as a boolean."""
-    pred = own_array(pred)
+    (pred,) = with_own_arrays([pred])
     if pred is None:
         raise TypeError("cond predicate is None: it must be a boolean scalar or a number.")
     try:

@@ -24,7 +24,6 @@ from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import leaf_paths
-from ...core.array import owned
 from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
 from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
@@ -32,7 +31,7 @@ from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
 from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_partial_eval
-from ...core.primitives import broadcast_in_dim_p
+from ...core.primitives import broadcast_in_dim_p, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
@@ -168,7 +167,7 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
                        num_carry=len(carry), **params)
     carry_out, ys = split_list(outs, [len(carry)])
     rest = iter(ys)
-    ys = [next(rest) if source is None else owned(xs[source]) for source in from_xs]
+    ys = [next(rest) if source is None else ensure_array(xs[source]) for source in from_xs]
     return merge_lists(is_const, carry_out, new_consts) + ys
 
 

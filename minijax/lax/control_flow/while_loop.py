@@ -26,7 +26,6 @@ from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
 from ...checks.staging import check_parameters, custom_typechecks
-from ...core.array import ensure_array
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
@@ -41,7 +40,7 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import select
+from ...core.primitives import ensure_array, select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
