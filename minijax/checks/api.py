@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import ShapedArray, typeof
+from ..core.core import ShapedArray, typeof, valid_jaxtype
 from ..core.extension import hooks, point
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from ..source import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
-from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaf_paths
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from inspect import Parameter, Signature
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
-from ..core.core import typeof
+from ..core.core import typeof, valid_jaxtype
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
@@ -18,7 +18,6 @@ from ..core.tree import (
     with_statics,
 )
 from ..source import DebugInfo, fun_sourceinfo
-from .primitives import valid_jaxtype
 from .tree import leaf_paths, leaves_with_path, path_text
 
 # ----------------------------------------------------------------------------------------------

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import UnexpectedTracerError
 from . import core
-from .core import EMPTY_CONDITION, escaped, handled, raw_value_watchers, value_handlers, watched
+from .core import EMPTY_CONDITION, escaped
 from .core import index as index  # of arrays and of tracers: the same
 
-IMMUTABLE = (
-    "JAX arrays are immutable and do not support in-place item assignment. Instead of "
-    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
-    "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
-
-def array_like(x: Any) -> Any:
-    """`x`, but `None` for what stands for a reference, whose type has `inner_aval`."""
-    return None if hasattr(getattr(x, "aval", None), "inner_aval") else x
+def immutable(x: Any) -> NoReturn:
+    """Raise TypeError: an array is never changed."""
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
 
 def alive(x: Any) -> None:
@@ -68,14 +66,10 @@ HIDDEN_TRACER = (
     "object as a pytree. A primitive got an object of type {}, whose array is traced.")
 
 
-def concrete(x: Any) -> Any:
-    """A value that is evaluated is not a tracer. Returns `x`; if its class is in `value_handlers`,
-    what the handler makes of it."""
+def concrete(x: Any) -> None:
+    """A value that is evaluated is not a tracer."""
     if hasattr(x, "_trace"):
         if not hasattr(type(x), "_trace"):  # an object that shows the attributes of its array
             raise ValueError(HIDDEN_TRACER.format(type(x).__name__))
         escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
-    if raw_value_watchers:
-        watched(x)
-    return handled(x) if value_handlers else x

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import types
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,11 +30,10 @@ def python_int(x: int, dtype: np.dtype) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
 
 
-def numpy_value(valid: bool, x: Any) -> bool:
-    """Whether a value of NumPy's can be an operand: it has a dtype of ours, and no mask."""
+def numpy_value(valid: bool, x: Any) -> None:
+    """A value of NumPy's that holds numbers has a dtype of ours, and no mask."""
     if valid or x.dtype.kind in "biufc":
         valid_dtype(valid, x, x.dtype)
-    return valid
 
 
 @point
@@ -50,44 +49,9 @@ def stated(placement: Any, shape: tuple) -> Any:
     return placement
 
 
-# By a class: a function from its instances to their types, for values that only tracing takes.
-pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
-
-
-# By a class: a function from its instances to arrays or numbers with the same contents.
-value_handlers: dict[type, Callable[[Any], Any]] = {}
-
-
-# Functions that are asked about each raw value that becomes an array. They may refuse it.
-raw_value_watchers: list[Callable[[Any], None]] = []
-
-
-def watched(x: Any) -> None:
-    """Ask the watchers about a value, unless it is an array already."""
-    if not hasattr(x, "aval"):
-        for watch in raw_value_watchers:
-            watch(x)
-
-
-def handled(x: Any) -> Any:
-    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
-    for cls in type(x).__mro__:
-        if cls in value_handlers:
-            return value_handlers[cls](x)
-    return x
-
-
-def registered_type(x: Any) -> Any:
-    """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
-    for cls in type(x).__mro__:
-        if cls in pytype_aval_mappings:
-            return pytype_aval_mappings[cls](x)
-    raise not_a_value(x)
-
-
-def not_a_value(x: Any) -> TypeError:
-    """The error for a value that has no type."""
-    return TypeError(
+def not_a_value(x: Any) -> NoReturn:
+    """Raise TypeError for a value that has no type."""
+    raise TypeError(
         f"Argument {x!r} of type {type(x)} is not a valid JAX type: expected an array or a number "
         "(a list or a tuple must be made one first, by `jnp.asarray`).")
 
@@ -218,16 +182,18 @@ _ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 11 tells how).
            "Abstract evaluation": "give it one by `{}_p.def_abstract_eval` (chapter 1 tells how)."}
 
 
-def no_rule(primitive: Any, transformation: str, chapter: int) -> str:
-    """What to say of a primitive for which a transformation has no rule."""
+def no_rule(primitive: Any, transformation: str, chapter: int) -> NoReturn:
+    """Raise NotImplementedError for a primitive for which a transformation has no rule."""
     advice = _ADVICE.get(transformation, f"chapter {chapter} tells how to write one.")
     missing = _RULES.get(transformation, transformation + " rule for '{}' not implemented")
-    return f"{missing}: {advice}".format(*[primitive.name] * 2)
+    raise NotImplementedError(f"{missing}: {advice}".format(*[primitive.name] * 2))
 
 
-def unmapped_output(axis_name) -> str:
-    """The message for examples that differ, where `out_axes` says that they are the same."""
-    return f"vmap has a mapped output (axis_name={axis_name}) but out_axes is None"
+def output_is_mapped(destination: int | None, axis_name: Any) -> None:
+    """Raise ValueError for examples that differ, where `out_axes` says that they are the same."""
+    if destination is None:
+        raise ValueError(
+            f"vmap has a mapped output (axis_name={axis_name}) but out_axes is None")
 
 
 def unbound_axis(axis_name, axis_sizes) -> str:
@@ -236,15 +202,11 @@ def unbound_axis(axis_name, axis_sizes) -> str:
             f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
 
 
-def result_types(out: Any, primitive: Any) -> Any:
-    """The types that `abstract_eval` returned; a ValueError unless it is one type, or a list of
-    types if the primitive has multiple results.
-
-    A class of primitives may define `abstract_eval` as a method. As in JAX, the method also returns
-    the effects: `(types, effects)`.
-    """
-    if "abstract_eval" not in vars(primitive) and type(out) is tuple and len(out) == 2 \
-            and isinstance(out[1], (set, frozenset)):
+def result_types(out: Any, primitive: Any) -> None:
+    """Raise ValueError unless `abstract_eval` returned one type, or a list of types if the
+    primitive has multiple results; and NotImplementedError if it returned effects beside them, as a
+    method may in JAX."""
+    if type(out) is tuple and len(out) == 2 and isinstance(out[1], (set, frozenset)):
         out, effects = out
         if effects and primitive.effects is None:
             raise NotImplementedError(
@@ -255,7 +217,6 @@ def result_types(out: Any, primitive: Any) -> Any:
         raise ValueError(f"{primitive.name}.abstract_eval() method should return a tuple or list "
                          "of types if multiple_results is True, else one type; "
                          f"multiple_results is {primitive.multiple_results}, and it returned {out}")
-    return out
 
 
 def operands(primitive: Any, avals: Sequence) -> None:

@@ -84,12 +84,11 @@ def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
                     "Only arrays of numeric types are supported by JAX.")
 
 
-def numeric_dtype(dtype: Any) -> Any:
+def numeric_dtype(dtype: Any) -> None:
     """The dtype is one of numbers, not that of random keys."""
     if hasattr(dtype, "storage"):
         raise TypeError(f"{dtype} is not a type of numbers. `jax.random.key_data` gives the "
                         "numbers of keys.")
-    return dtype
 
 
 FLOAT0 = ("float0s do not support any operations by design: such an array is the derivative with "

@@ -15,21 +15,11 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
-from ..core.core import ShapedArray, typeof
+from ..core.core import ShapedArray
 from ..errors import InconclusiveDimensionOperation
 from ..source import user_stacklevel
-from .core import raw_value_watchers, registered_type, watched
+from .core import not_a_value
 from .dtypes import FLOAT0
-
-
-def valid_jaxtype(x) -> bool:
-    """Whether `x` may be the argument of a primitive."""
-    try:
-        typeof(x)
-    except (TypeError, OverflowError):
-        return False
-    return True
-
 
 # ----------------------------------------------------------------------------------------------
 # Element types
@@ -124,20 +114,10 @@ def conversion(old: np.dtype, new: np.dtype) -> None:
 _NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
 
 
-def short_integers(x: Any, dtype: np.dtype) -> Any:
-    """`x`; NumPy's integers of 64 bits, which become floats of `dtype`, are shortened first outside
-    of x64, eagerly as in a jitted function."""
-    if dtype.kind not in "iub" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
-        return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
-    return x
-
-
 def constant(x, dtype: np.dtype) -> None:
     """Raise `TypeError` for what is no number, and if a complex number is to become real."""
-    if raw_value_watchers:
-        watched(x)
     if isinstance(x, _NOT_NUMBERS):
-        registered_type(x)  # refuses it
+        not_a_value(x)
     if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
 

@@ -8,13 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.core import not_a_value, pytype_aval_mappings, value_handlers
-from ..checks.primitives import symbolic_sizes, valid_jaxtype
+from ..checks.core import not_a_value
+from ..checks.primitives import symbolic_sizes
 from ..checks.staging import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
-from ..core.core import Primitive, ShapedArray, Trace, Tracer, install_methods, state, typeof
+from ..core.core import (
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    install_methods,
+    pytype_aval_mappings,
+    state,
+    typeof,
+    valid_jaxtype,
+    value_handlers,
+)
 from ..core.effects import Effect
 from ..core.forward import JVPTrace
 from ..core.jaxpr import jaxprs_in_params
@@ -91,7 +102,7 @@ def _type_of_subclass(number: type) -> Callable[[Any], ShapedArray]:
 def _type_of_array(x: Any) -> ShapedArray:
     """The type of an array, in the form of `pytype_aval_mappings`."""
     if isinstance(x, (np.ndarray, np.generic)) and not dtypes.is_valid(x.dtype):
-        raise not_a_value(x)
+        not_a_value(x)
     return typeof(x)
 
 

@@ -21,8 +21,23 @@ import numpy as np
 from .. import printing
 from ..checks import array as checks
 from ..runtime import xla
-from .core import ArrayMethods, Primitive, ShapedArray, Tracer, typeof
+from .core import (
+    ArrayMethods,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    handled,
+    raw_value_watchers,
+    typeof,
+    value_handlers,
+    watched,
+)
 from .extension import hooks
+
+
+def is_reference(aval) -> bool:
+    """Whether a type is that of references (chapter 15), which has an `inner_aval`."""
+    return hasattr(aval, "inner_aval")
 
 
 class _ArrayType(type):
@@ -30,7 +45,7 @@ class _ArrayType(type):
 
     def __instancecheck__(cls, x):
         return type.__instancecheck__(cls, x) or (
-            isinstance(x, Tracer) and checks.array_like(x) is not None)
+            isinstance(x, Tracer) and not is_reference(getattr(x, "aval", None)))
 
 
 class Array(ArrayMethods, metaclass=_ArrayType):
@@ -106,7 +121,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         return (Array(value, row) for value in self._numpy())
 
     def __setitem__(self, index, value):
-        raise TypeError(checks.IMMUTABLE)
+        checks.immutable(self)
 
     __format__ = printing.format_array
     __str__ = printing.array_str
@@ -147,7 +162,11 @@ def contents(x) -> tuple[ShapedArray, Any]:
       UnexpectedTracerError: `x` is a tracer, whose trace may be over.
       TypeError: `x` is neither an array nor a number.
     """
-    x = checks.concrete(x)
+    checks.concrete(x)
+    if raw_value_watchers:
+        watched(x)
+    if value_handlers:
+        x = handled(x)
     if isinstance(x, Array):
         return x.aval, x._numpy()
     aval = typeof(x)

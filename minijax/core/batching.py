@@ -103,8 +103,7 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     """
     if source == destination:
         return x
-    if destination is None:
-        raise ValueError(checks.unmapped_output(axis_data.name))
+    checks.output_is_mapped(destination, axis_data.name)
     axis = canonical_axis(destination, typeof(x).ndim + (source is None))
     if source is not None:
         return moveaxis(x, source, axis)

@@ -134,11 +134,56 @@ def _abstractify(x) -> ShapedArray:
         if kind is int:
             checks.python_int(x, dtype)
         return ShapedArray((), dtype, kind is not bool)
-    if isinstance(x, (np.ndarray, np.generic)) and checks.numpy_value(dtypes.is_valid(x.dtype), x):
-        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    if isinstance(x, (np.ndarray, np.generic)):
+        valid = dtypes.is_valid(x.dtype)
+        checks.numpy_value(valid, x)
+        if valid:
+            return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
         return typeof(x.__jax_array__())
-    return checks.registered_type(x)
+    return registered_type(x)
+
+
+def valid_jaxtype(x) -> bool:
+    """Whether `x` may be the argument of a primitive."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+# By a class: a function from its instances to their types, for values that only tracing takes.
+pytype_aval_mappings: dict[type, Callable[[Any], ShapedArray]] = {}
+
+# By a class: a function from its instances to arrays or numbers with the same contents.
+value_handlers: dict[type, Callable[[Any], Any]] = {}
+
+# Functions that are called with each raw value that becomes an array. They may refuse it.
+raw_value_watchers: list[Callable[[Any], None]] = []
+
+
+def registered_type(x: Any) -> ShapedArray:
+    """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
+    registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), None)
+    if registered is None:
+        checks.not_a_value(x)
+    return pytype_aval_mappings[registered](x)
+
+
+def handled(x: Any) -> Any:
+    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
+    for cls in type(x).__mro__:
+        if cls in value_handlers:
+            return value_handlers[cls](x)
+    return x
+
+
+def watched(x: Any) -> None:
+    """Call the watchers with a value, unless it is an array already."""
+    if not hasattr(x, "aval"):
+        for watch in raw_value_watchers:
+            watch(x)
 
 
 def vary_like(x, aval: ShapedArray):
@@ -424,7 +469,10 @@ class Primitive:
 
     def _remember_out_aval(self, key, avals, params):
         checks.operands(self, avals)
-        out = checks.result_types(self.abstract_eval(*avals, **params), self)
+        out = self.abstract_eval(*avals, **params)
+        checks.result_types(out, self)
+        if type(out) is tuple and len(out) == 2 and isinstance(out[1], (set, frozenset)):
+            out = out[0]  # the method of a subclass returned effects with the types, as in JAX
         if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
                 out = join_placements(self, avals, params, out)
@@ -440,4 +488,5 @@ class Primitive:
 
 def missing_rule(primitive: Primitive, transformation: str, chapter: int) -> Exception:
     """The error for a table that has no entry for `primitive`."""
-    return NotImplementedError(checks.no_rule(primitive, transformation, chapter))
+    checks.no_rule(primitive, transformation, chapter)
+    return NotImplementedError(f"{transformation} rule for '{primitive}' not implemented")

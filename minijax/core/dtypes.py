@@ -317,7 +317,8 @@ def wider(a: np.dtype, b: np.dtype) -> np.dtype:
 
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if it is a float or complex, else float32 (float64 for 64-bit integers)."""
-    plain = np.dtype(checks.numeric_dtype(dtype))
+    checks.numeric_dtype(dtype)
+    plain = np.dtype(dtype)
     if scalar_types.get(plain) not in (bool, int):
         return plain
     return _f64 if plain.itemsize == 8 else _f32

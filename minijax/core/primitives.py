@@ -23,7 +23,16 @@ import numpy as np
 from ..checks import primitives as checks
 from . import dtypes
 from .array import Array, as_array, def_numpy, numpy_rules, quiet
-from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
+from .core import (
+    ArrayMethods,
+    Primitive,
+    ShapedArray,
+    raw_value_watchers,
+    state,
+    typeof,
+    vary_like,
+    watched,
+)
 
 # The kinds of element types that a primitive may accept.
 INEXACT = (np.floating, np.complexfloating)
@@ -186,7 +195,7 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     if hasattr(type(x), "__jax_array__"):
         return convert(x.__jax_array__(), dtype, weak_type)
     if not isinstance(x, ArrayMethods):
-        return constant(checks.short_integers(x, dtype), dtype, weak_type)
+        return constant(short_integers(x, dtype), dtype, weak_type)
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
@@ -194,11 +203,21 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
 
 
+def short_integers(x, dtype: np.dtype):
+    """`x`; NumPy's integers of 64 bits, which become floats of `dtype`, are shortened first outside
+    of x64, eagerly as in a jitted function."""
+    if dtype.kind not in "iub" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
+        return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
+    return x
+
+
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type; under staging, a scalar becomes a literal.
 
     A NumPy array of this type is a constant of the program, the same one for each of its uses.
     """
+    if raw_value_watchers:
+        watched(x)
     checks.constant(x, dtype)
     aval, trace = ShapedArray(np.shape(x), dtype, weak_type), state.trace
     if trace.staging and _written_as_it_is(x) and typeof(x) is aval:

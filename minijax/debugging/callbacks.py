@@ -23,12 +23,11 @@ import numpy as np
 
 from .. import settings
 from ..checks.arguments import are_arrays, leaf_names
-from ..checks.primitives import valid_jaxtype
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
 from ..core.boundary import api_boundary
-from ..core.core import Primitive, ShapedArray
+from ..core.core import Primitive, ShapedArray, valid_jaxtype
 from ..core.effects import (
     Effect,
     chosen_effects,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
-from ..checks.core import pytype_aval_mappings
+from ..core.core import pytype_aval_mappings
 from ..core.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
 from ..core.batching import BatchTrace, WithTrace, primitive_batchers

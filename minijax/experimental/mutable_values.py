@@ -20,9 +20,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.core import pytype_aval_mappings
 from ..core.batching import BatchTracer, primitive_batchers
-from ..core.core import Primitive, Tracer, state, typeof
+from ..core.core import Primitive, Tracer, pytype_aval_mappings, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import valid_jaxtype
 from ..core import dtypes
 from ..core.api import vjp, vmap
+from ..core.core import valid_jaxtype
 from ..core.operators import promote_dtypes_inexact
 from ..core.tree import tree_leaves, tree_map
 from ..custom_rules import closure_convert, custom_vjp

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.primitives import short_integers
 from ..core.array import Array, numpy_rules, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import lattice_result_type, short_of, to_inexact_dtype
 from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
+from ..core.primitives import short_integers
 from ..fast_paths import MANY
 from ..masks import is_bool, selected, selects
 from ..settings import enable_x64, numpy_dtype_promotion, numpy_rank_promotion, trace_context

@@ -288,7 +288,8 @@ def itemsize_bits(dtype: Any) -> int:
     """The bits of one element; 4 for int4, which NumPy stores in a byte."""
     if dtype is None:
         raise ValueError("dtype cannot be None.")
-    plain = np.dtype(checks.numeric_dtype(dtype))
+    checks.numeric_dtype(dtype)
+    plain = np.dtype(dtype)
     if plain in dtype_kinds["integral"]:
         return iinfo(plain).bits
     if plain in _FLOATS:
@@ -304,7 +305,8 @@ def itemsize_bits(dtype: Any) -> int:
 
 def to_numeric_dtype(dtype: Any) -> np.dtype:
     """The dtype itself, or int32 for booleans."""
-    plain = np.dtype(checks.numeric_dtype(dtype))
+    checks.numeric_dtype(dtype)
+    plain = np.dtype(dtype)
     return np.dtype("int32") if plain == bool_ else plain
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..checks.primitives import same_dtypes, valid_jaxtype
+from ..checks.primitives import same_dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
-from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
+from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import cache_of, remember, traces

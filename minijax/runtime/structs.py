@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..checks import staging as checks
-from ..checks.core import pytype_aval_mappings, sized
+from ..checks.core import sized
 from ..core import dtypes
 from ..core.array import Array
-from ..core.core import ShapedArray, Tracer, typeof
+from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
 from ..core.extension import Extension, hooks, point, register
 from ..core.staging import shaped_abstractify
 from ..settings import check_vma

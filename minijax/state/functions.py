@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.array import IMMUTABLE
+from ..checks.array import immutable
 from ..checks.tree import GetAttrKey
 from ..core import dtypes
 from ..core.batching import BatchTracer
@@ -254,7 +254,7 @@ def _of_tracers(name: str, of_array: Any, of_ref: Any) -> Any:
 
 
 def _not_assignable(tracer, index, value):
-    raise TypeError(IMMUTABLE)
+    immutable(tracer)
 
 
 _array_at = ArrayMethods.at  # type: ignore[attr-defined]

@@ -11,10 +11,9 @@ import pytest
 
 import minijax
 from minijax import errors
-from minijax.checks.primitives import valid_jaxtype
 from minijax.core import core
 from minijax.core.array import Array, as_array
-from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
+from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof, valid_jaxtype
 from minijax.lax import elementwise as lax
 from minijax.lax.compile_time import concrete_or_error, eval_context, is_concrete
 from tests.ch01.same import BFLOAT16, pair
@@ -194,9 +193,10 @@ def test_missing_rules_name_the_primitive_and_the_chapter():
         nameless_p.bind(1)
     with pytest.raises(NotImplementedError, match="Abstract evaluation for 'nameless' .*chapter 1"):
         nameless_p.out_aval((typeof(1),), {})
-    error = core.missing_rule(nameless_p, "Sorting", 99)
-    assert str(error) == ("Sorting rule for 'nameless' not implemented: "
-                          "chapter 99 tells how to write one.")
+    with pytest.raises(NotImplementedError) as info:
+        raise core.missing_rule(nameless_p, "Sorting", 99)
+    assert str(info.value) == ("Sorting rule for 'nameless' not implemented: "
+                               "chapter 99 tells how to write one.")
 
 
 # -- Traces -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from minijax.checks.api import spec_types
-from minijax.checks.core import pytype_aval_mappings, value_handlers
+from minijax.core.core import pytype_aval_mappings, value_handlers
 from minijax.pytree import vmappables
 from tests.oracle import both, subject
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...checks.primitives import valid_jaxtype
 from ...core.array import Array
 from ...core.batching import BatchTracer
-from ...core.core import ShapedArray, Tracer, typeof
+from ...core.core import ShapedArray, Tracer, typeof, valid_jaxtype
 from ...core.forward import JVPTracer, Zero
 from ...core.jaxpr import Literal
 from ...core.partial_eval import JaxprTracer
