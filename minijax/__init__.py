@@ -81,9 +81,6 @@ from . import masks as _masks  # products with them
 from . import typing, version
 from .version import __version__, __version_info__
 
-# chapter 6
-from . import fast as _fast  # short cuts, before the functions that they are for
-
 # chapter 3
 from . import tree, tree_util
 from .core.api import jvp
@@ -223,9 +220,6 @@ from . import compat
 if TYPE_CHECKING:
     from . import extend, interpreters
 from .compat.vmappables import vmap  # noqa: F811 (now also of registered containers)
-
-# chapter 6
-_fast.trust_the_library()
 
 if _collects:
     _spare_the_collector()

@@ -2,7 +2,7 @@
 
 # chapter 6
 from .runtime.arguments import ArgInfo
-from .runtime.jit import Wrapped
+from .runtime.jit import PjitFunction as Wrapped
 from .runtime.stages import Compiled, Lowered, Traced
 
 CompilerOptions = dict[str, str | bool]

@@ -294,7 +294,7 @@ def test_a_module_leaves_what_is_there_as_it_is():
 import minijax.state  # with all rooms that change others, for which `doors.py` stands
 known = tables()
 contents = {i: {**table} for i, (_, table) in known.items()}
-rules = {i: {**vars(p), "_out_avals": 0} for i, p in primitives().items()}
+rules = {i: {**vars(p), "out_avals": 0} for i, p in primitives().items()}
 points, mine = {k: [*v] for k, v in _methods.items()}, primitives()
 print("bound at import:", import_all())
 for i, (name, table) in known.items():
@@ -305,7 +305,7 @@ for i, (name, table) in known.items():
         if id(key) in mine:
             print("a rule that was missing:", name, key)
 for i, p in mine.items():
-    if rules[i] != {**vars(p), "_out_avals": 0}:
+    if rules[i] != {**vars(p), "out_avals": 0}:
         print("changed:", p)
 print([k for k, v in _methods.items() if k in points and v != points[k]])
 """

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .. import printing
@@ -26,8 +27,10 @@ from .core import (
     Primitive,
     ShapedArray,
     Tracer,
+    eval_trace,
     handled,
     raw_value_watchers,
+    state,
     typeof,
     value_handlers,
     watched,
@@ -207,6 +210,12 @@ quiet = _Quiet()
 # primitive -> its rule on NumPy values
 numpy_rules: dict[Primitive, Callable] = {}
 
+# The types of NumPy scalars that mean the same under all settings.
+scalar_avals = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, "?bBhHiIefF")}
+
+# NumPy computes with these as with int8: the lowest bits of its results are right.
+_NARROW = {*map(np.dtype, (ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4))}
+
 
 def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
     """Make `rule`, which takes and returns NumPy values, the evaluation rule of `primitive`.
@@ -215,17 +224,27 @@ def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
     """
 
     def evaluate(*args, **params):
-        pairs = [contents(x) for x in args]
-        out_aval = primitive.out_aval(tuple([aval for aval, _ in pairs]), params)
-        out = quiet.run(rule, *[value for _, value in pairs], **params)
-        arrays = [x for x in args if isinstance(x, np.ndarray)]
+        avals, values, foreign = [], [], []
+        for x in args:
+            if type(x) is Array:  # as `contents`, in a fraction of the time
+                aval, value = x.aval, x._host
+                if value is None:
+                    value = x._numpy()
+            else:
+                aval, value = contents(x)
+                if isinstance(x, np.ndarray):
+                    foreign.append(x)
+            avals.append(aval)
+            values.append(value)
+        out_aval = primitive.out_aval(tuple(avals), params)
+        out = quiet.run(rule, *values, **params)
         if primitive.multiple_results:
-            return [Array(_apart(part, arrays), aval) for part, aval in zip(out, out_aval)]
-        return Array(_apart(out, arrays), out_aval)
+            return [Array(_apart(part, foreign), aval) for part, aval in zip(out, out_aval)]
+        if out.dtype is not out_aval.dtype and out_aval.dtype in _NARROW:
+            out = out.astype(out_aval.dtype)
+        return Array(_apart(out, foreign) if foreign else out, out_aval)
 
     numpy_rules[primitive] = rule
-    for wrap in hooks.evaluation_rule:
-        evaluate = wrap(primitive, rule, evaluate)
     primitive.def_impl(evaluate)
     return rule
 
@@ -234,3 +253,48 @@ def _apart(out, arrays):
     """A result, or a copy of it if it is a view of an array that its owner may change."""
     shared = isinstance(out, np.ndarray) and any(np.may_share_memory(out, x) for x in arrays)
     return np.array(out) if shared else out
+
+
+def direct_unary(primitive: Primitive) -> Callable:
+    """`primitive.bind`, with a short cut for an array whose contents are in NumPy.
+
+    If nothing is traced, the evaluation rule would be called next, and it would call the NumPy
+    rule. The short cut calls the NumPy rule at once, for operands of types that the shape rule has
+    accepted before. It saves two thirds of the time for small arrays. Everything else goes to the
+    current trace, also if the user has set another evaluation rule.
+    """
+    if primitive not in numpy_rules:
+        return primitive.bind
+    rule, evaluate, out_avals = numpy_rules[primitive], primitive.impl, primitive.out_avals
+
+    def apply(x):
+        if type(x) is Array and state.trace is eval_trace and primitive.impl is evaluate:
+            value, out_aval = x._host, out_avals.get((x.aval,))
+            if not (value is None or out_aval is None or hooks.evaluate or hooks.after_evaluation):
+                out = quiet.run(rule, value)
+                if out.dtype is out_aval.dtype:
+                    return Array(out, out_aval)
+        return primitive.bind(x)
+
+    return apply
+
+
+def direct_binary(primitive: Primitive) -> Callable:
+    """`direct_unary` for two operands, each an array or a NumPy scalar."""
+    if primitive not in numpy_rules:
+        return primitive.bind
+    rule, evaluate, out_avals = numpy_rules[primitive], primitive.impl, primitive.out_avals
+
+    def apply(x, y):
+        if state.trace is eval_trace and primitive.impl is evaluate:
+            (a, x_aval) = (x._host, x.aval) if type(x) is Array else (x, scalar_avals.get(type(x)))
+            (b, y_aval) = (y._host, y.aval) if type(y) is Array else (y, scalar_avals.get(type(y)))
+            out_aval = out_avals.get((x_aval, y_aval))
+            if not (out_aval is None or a is None or b is None
+                    or hooks.evaluate or hooks.after_evaluation):
+                out = quiet.run(rule, a, b)
+                if out.dtype is out_aval.dtype:
+                    return Array(out, out_aval)
+        return primitive.bind(x, y)
+
+    return apply

@@ -426,7 +426,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results or self.multiple_results
         self.memoize_avals = memoize_avals
-        self._out_avals: dict = {}
+        self.out_avals: dict = {}
 
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
@@ -446,7 +446,7 @@ class Primitive:
     def def_abstract_eval(self, rule: Callable) -> Callable:
         """Set the shape rule, `(*avals, **params) -> aval(s)`; returns it."""
         self.abstract_eval = rule  # type: ignore[method-assign]
-        self._out_avals.clear()
+        self.out_avals.clear()
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
@@ -462,7 +462,7 @@ class Primitive:
             return self.abstract_eval(*avals, **params)
         key = (avals, *params.items()) if params else avals
         try:
-            out = self._out_avals.get(key)
+            out = self.out_avals.get(key)
         except TypeError:  # a parameter that cannot be hashed
             out = None
         return self._remember_out_aval(key, avals, params) if out is None else out
@@ -476,10 +476,10 @@ class Primitive:
         if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
                 out = join_placements(self, avals, params, out)
-        if len(self._out_avals) >= _CACHE_LIMIT:
-            self._out_avals.clear()
+        if len(self.out_avals) >= _CACHE_LIMIT:
+            self.out_avals.clear()
         with contextlib.suppress(TypeError):
-            self._out_avals[key] = out
+            self.out_avals[key] = out
         return out
 
     def __repr__(self):

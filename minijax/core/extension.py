@@ -52,11 +52,6 @@ class Extension:
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
         """Called with the result `out` of every evaluation of a primitive."""
 
-    def evaluation_rule(self, primitive: Any, rule: Any, evaluate: Any) -> Any:
-        """The evaluation rule of a primitive whose NumPy rule is `rule`: `evaluate`, or a faster
-        function of the same arguments and with the same results."""
-        return evaluate
-
     def operator_function(self, primitive: Any, kinds: str, function: Any) -> Any:
         """The function behind a binary operator: `function`, or a faster one. If the operands have
         one type, and its dtype is of one of the `kinds`, it binds `primitive` to them as they are.

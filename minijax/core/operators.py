@@ -17,11 +17,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..checks import operators as checks
 from . import dtypes
 from . import primitives as prim
-from .array import is_arraylike
-from .core import install_methods, typeof
+from .array import direct_binary, is_arraylike, quiet
+from .core import ArrayMethods, ShapedArray, install_methods, typeof
 from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
@@ -66,6 +68,26 @@ def promote_args_inexact(name: str, *args) -> Sequence:
     return promote_shapes(name, *promote_dtypes_inexact(*args))
 
 
+# Python's type of a number, the dtype of an array beside it -> the type that the number takes, if
+# the array's dtype holds such numbers under all settings.
+_number_types: dict[tuple[type, Any], Callable] = {
+    (kind, np.dtype(letter)): np.dtype(letter).type
+    for kind, letters in ((int, "bBhHiIefF"), (float, "efF"), (complex, "F")) for letter in letters
+} | {(kind, np.dtype(dtypes.bfloat16)): dtypes.bfloat16 for kind in (int, float)}
+
+
+def number_beside(x: Any, aval: ShapedArray) -> Any:
+    """A Python number as a scalar of the dtype of the array of type `aval` beside it, as promotion
+    makes it. `None` if promotion has to decide."""
+    number_type = _number_types.get((type(x), aval.dtype))
+    if number_type is None or aval.weak_type or type(x) is int and not -2**31 <= x < 2**31:
+        return None
+    try:
+        return quiet.run(number_type, x)
+    except OverflowError:  # an integer that is too large for a short type, in which it wraps around
+        return None
+
+
 # ----------------------------------------------------------------------------------------------
 # The functions behind the operators
 
@@ -79,13 +101,24 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
     Args:
       name, doc: its name, and the first line of its documentation.
       primitive: what it binds.
-      kinds: the kinds of dtypes for which it binds the primitive to operands of one type as they
-        are. A fast path relies on that.
+      kinds: the kinds of dtypes for which operands of one type need no promotion.
       on_bools: the primitive for booleans, if it is another one.
       promote: brings the operands to one type and one rank.
     """
 
+    apply = direct_binary(primitive)
+
     def function(x, y, /):
+        if isinstance(x, ArrayMethods):
+            aval = x.aval
+            if isinstance(y, ArrayMethods):
+                if y.aval is aval and aval.dtype.kind in kinds:
+                    return apply(x, y)
+            elif aval.dtype.kind in kinds and (number := number_beside(y, aval)) is not None:
+                return apply(x, number)
+        elif (isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds
+                and (number := number_beside(x, y.aval)) is not None):
+            return apply(number, y)
         x, y = promote(name, x, y)
         boolean = on_bools is not None and typeof(x).dtype == bool
         return (on_bools if boolean else primitive).bind(x, y)
@@ -144,16 +177,18 @@ def _operator(function):
     """A method `self ∘ other` that leaves foreign types to their own operators."""
 
     def method(self, other):
-        return (function(self, other) if is_arraylike(other) else
-                checks.foreign_operand(NotImplemented, function, self, other))
+        if isinstance(other, ArrayMethods) or is_arraylike(other):
+            return function(self, other)
+        return checks.foreign_operand(NotImplemented, function, self, other)
 
     return method
 
 
 def _reflected(function):
     def method(self, other):
-        return (function(other, self) if is_arraylike(other) else
-                checks.foreign_operand(NotImplemented, function, other, self))
+        if is_arraylike(other):
+            return function(other, self)
+        return checks.foreign_operand(NotImplemented, function, other, self)
 
     return method
 

@@ -18,7 +18,7 @@ from ..core.lowering import lower_jaxpr
 from ..core.tree import PyTreeDef
 from ..runtime import load
 from ..runtime.devices import default_backend
-from ..runtime.jit import UNSPECIFIED, Wrapped, jit
+from ..runtime.jit import UNSPECIFIED, PjitFunction, jit
 from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.stages import CallInfo
 from ..runtime.structs import ShapeDtypeStruct
@@ -226,9 +226,9 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
     >>> export.deserialize(exported.serialize()).call(np.zeros(2, "float32"))
     Array([0., 0.], dtype=float32)
     """
-    if not isinstance(fun_jit, Wrapped) and _is_ours(fun_jit):
+    if not isinstance(fun_jit, PjitFunction) and _is_ours(fun_jit):
         fun_jit = jit(fun_jit)
-    if not isinstance(fun_jit, Wrapped):
+    if not isinstance(fun_jit, PjitFunction):
         raise ValueError(
             f"Function to be exported must be the result of `jit` but is: {fun_jit}")
     if _override_lowering_rules is not None:

@@ -29,7 +29,6 @@ from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array, select
 from ..core.tree import tree_leaves
 from ..errors import NonConcreteBooleanIndexError
-from ..fast_paths import with_fast_path
 from ..source import user_stacklevel
 from . import elementwise as prim
 from . import indexing
@@ -406,7 +405,6 @@ def _with_boolean_dims(entries, shape):
 # Reading
 
 
-@with_fast_path
 def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: str | GatherScatterMode | None = None, fill_value=None,
                wrap_negative_indices: bool = True):
@@ -555,22 +553,18 @@ class IndexUpdateRef:
             return indexing.getitem(self.array, self.index)
         return take_index(self.array, self.index, **options)
 
-    @with_fast_path
     def set(self, values, **options):
         """`x[index] = values`; of several for one element, any one may win."""
         return scatter_index(self.array, self.index, values, scatter, **options)
 
-    @with_fast_path
     def add(self, values, **options):
         """`x[index] += values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_add, **options)
 
-    @with_fast_path
     def subtract(self, values, **options):
         """`x[index] -= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_sub, **options)
 
-    @with_fast_path
     def multiply(self, values, **options):
         """`x[index] *= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_mul, **options)

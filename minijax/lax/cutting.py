@@ -43,7 +43,6 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import deflinear2, deftranspose, is_undefined_primal, primitive_transposes
-from ..fast_paths import repeatable
 from .families import all_at_front
 from .shaping import full_like, squeeze
 
@@ -399,7 +398,6 @@ def _padding_triples(padding_config) -> tuple[tuple[int, ...], ...]:
     return triples
 
 
-@repeatable("padding_config")
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     """`operand` with `padding_value` before, after and between its elements.
 

@@ -30,7 +30,6 @@ from ..core.dtypes import (
     to_inexact_dtype,
 )
 from ..core.lowering import element_types
-from .narrow_integers import WrapAround as WrapAround  # which puts its rule in force
 
 bool_ = np.bool_
 int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4

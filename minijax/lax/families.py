@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.array import def_numpy
+from ..core.array import def_numpy, direct_binary, direct_unary
 from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
@@ -20,7 +20,6 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering, typed_text, with_dtype
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import trace_to_jaxpr
-from ..fast_paths import with_fast_evaluation
 from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, is_accuracy
@@ -98,15 +97,17 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     if has_accuracy:
         may_be_asked(primitive, "accuracy", is_accuracy)
 
+    apply = direct_unary(primitive)
+
     def plain(x):
-        return primitive.bind(x)
+        return apply(x)
 
     def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
         if accuracy is not None:
             is_accuracy(accuracy)
-        return primitive.bind(x)
+        return apply(x)
 
-    function = with_fast_evaluation(primitive, with_accuracy if has_accuracy else plain)
+    function = with_accuracy if has_accuracy else plain
     kinds = ", ".join(kind.__name__ for kind in accepted)
     function.__name__ = function.__qualname__ = name
     function.__module__ = __package__  # where `pickle` finds it
@@ -125,8 +126,10 @@ _WITH_ACCURACY = ("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logist
 def binary_function(primitive: Primitive, doc: str) -> Callable:
     """The public function of a primitive of two operands."""
 
+    apply = direct_binary(primitive)
+
     def function(x, y):
-        return primitive.bind(x, y)
+        return apply(x, y)
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__module__ = __package__  # where `pickle` finds it

@@ -22,7 +22,6 @@ from ..core.core import ShapedArray, typeof
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..core.transposition import deflinear2
-from ..fast_paths import on_numpy_if
 from ..runtime.dispatch import apply_primitive
 from . import complex_numbers
 from . import elementwise as prim
@@ -123,8 +122,6 @@ def _evaluate(x, **params):
 def _is_small(aval):
     return aval.size <= SMALL
 
-
-on_numpy_if[fft_p] = _evaluate, _is_small
 
 
 @staged(static_argnames=("fft_type", "fft_lengths"))

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..checks.primitives import any_symbolic, greater, lesser, size_of, surely
 from ..core import dtypes
-from ..core.core import Tracer, install_methods, state, typeof
+from ..core.array import Array
+from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
 from ..errors import NonConcreteBooleanIndexError
@@ -53,6 +54,8 @@ def getitem(x, index):
       IndexError: too many indices, a slice with traced bounds, or what is no index at all.
       TypeError: a number that is no integer.
     """
+    if type(x) is Array and (view := _view(x, index)) is not None:
+        return view
     if type(index) in (int, builtins.slice):
         out = _simple_getitem(x, index)
         if out is not None:
@@ -74,6 +77,26 @@ def getitem(x, index):
     kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
     new = [d for d, is_new in enumerate(kept) if is_new]
     return expand_dims(out, new) if new else out
+
+
+def _view(x: Array, index) -> Array | None:
+    """`x[index]`, a view of contents in NumPy, if nothing is traced and the index has no arrays;
+    else `None`, also for an index that is out of bounds: NumPy refuses what we clamp."""
+    value, aval, kind = x._host, x.aval, type(index)
+    if (value is None or aval.placement is not None or not isinstance(aval.dtype, np.dtype)
+            or state.trace is not eval_trace or hooks.evaluate or hooks.after_evaluation):
+        return None
+    if kind is int or kind is builtins.slice or (
+            kind is tuple and _BASIC.issuperset(map(type, index))):
+        try:
+            view = value[index]
+        except (IndexError, TypeError, ValueError):
+            return None
+        return Array(view, ShapedArray(view.shape, aval.dtype, aval.weak_type))
+    return None
+
+
+_BASIC = {int, builtins.slice, type(None), type(Ellipsis)}
 
 
 def as_tuple(index) -> tuple:

@@ -47,7 +47,6 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation
-from ..fast_paths import repeatable, with_fast_evaluation
 from ..first_use import AttributeOnFirstUse
 from ..source import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
@@ -55,7 +54,7 @@ from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype, result_type
-from .elementwise import abs_, abs_p, min_p, pow
+from .elementwise import abs_, min_p, pow
 from .out_shardings import bind_sharded, call_sharded
 from .shaping import broadcast_shapes, broadcast_to, copy_p
 
@@ -73,7 +72,6 @@ def _comparison(name, primitive, doc):
     """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
     on_reals = binary_function(name, primitive, doc)
 
-    @repeatable()
     def on_complex(x, y):
         return _compare_complex(name, primitive, x, y)
 
@@ -110,14 +108,12 @@ equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne")
 # Signs and powers
 
 
-@functools.partial(with_fast_evaluation, prim.neg_p)
 def negative(x, /):
     """Elementwise -x."""
     check_arraylike("negative", x)
     return prim.neg(prim.ensure_array(x))
 
 
-@functools.partial(with_fast_evaluation, abs_p)
 def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
     check_arraylike("absolute", x)
@@ -154,7 +150,6 @@ def power(x, y):
     return _power(x, y)
 
 
-@repeatable()
 def _power(x, y):
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
@@ -231,7 +226,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     return _matmul(a, b, precision, preferred_element_type, out_sharding)
 
 
-@repeatable("precision", "preferred_element_type", "out_sharding")
 def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None):
     check_arraylike("matmul", a, b)
     a, b = with_own_arrays([a, b])

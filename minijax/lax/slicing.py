@@ -32,7 +32,6 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..fast_paths import repeatable
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import clamp
 from .out_shardings import cotangent_aval
@@ -241,7 +240,6 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
                          allow_negative_indices=bool(allow_negative_indices))
 
 
-@repeatable("axis", "keepdims", "allow_negative_indices")
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True):
     """The slice of width one at `index`, which may be traced, along `axis`."""

@@ -12,9 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of `Extension`)
 from ..core.core import eval_trace, state
-from ..core.extension import hooks
 from ..runtime.jit import jit
 from . import slicing
 
@@ -32,46 +30,26 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
     if function is None:
         return functools.partial(staged, static_argnames=static_argnames,
                                  static_argnums=static_argnums, eager=eager)
-    whole = function if eager else _always_compiled(function)
     jitted = functools.cache(lambda: jit(
-        whole, static_argnames=static_argnames, static_argnums=static_argnums))
+        function, static_argnames=static_argnames, static_argnums=static_argnums))
 
     @functools.wraps(function)
-    def eager_call(*args, **kwargs):
-        return (jitted() if state.trace.staging else function)(*args, **kwargs)
+    def call(*args, **kwargs):
+        compiled = not eager or state.trace.staging
+        return (jitted() if compiled else function)(*args, **kwargs)
 
-    @functools.wraps(function)
-    def compiled_call(*args, **kwargs):
-        return jitted()(*args, **kwargs)
-
-    call: Any = eager_call if eager else _faster(compiled_call, jitted)
-    for faster in hooks.staged_function if eager else ():
-        call = faster(call, {*static_argnames, *(static_argnums or ())})
-    call.__wrapped__ = function
     return call
-
-
-def _always_compiled(function: Callable) -> Callable:
-    for look in hooks.compiled_function:
-        function = look(function)
-    return function
 
 
 def compiled(function: Callable) -> Callable:
     """Decorator for a function of arrays that is not staged. When nothing is traced, it is one
     compiled program: NumPy has no function for what it is made of."""
-    jitted = functools.cache(lambda: jit(_always_compiled(function)))
+    jitted = functools.cache(lambda: jit(function))
 
     @functools.wraps(function)
     def call(*args):
         return (jitted() if state.trace is eval_trace else function)(*args)
 
-    return _faster(call, jitted)
-
-
-def _faster(call: Callable, jitted: Callable) -> Callable:
-    for faster in hooks.compiled_call:
-        call = faster(call, jitted)
     return call
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..fast_paths import with_fast_path
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import result_type
 from ..lax.shaping import broadcast_shapes
@@ -184,7 +183,6 @@ def place(arr, mask, vals, *, inplace: bool = True) -> Any:
 
 
 @staged(static_argnames=("axis", "inplace", "mode"))
-@with_fast_path
 def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *,
                    mode: str | None = None) -> Any:
     """`arr` with the elements that `take_along_axis` would take replaced.

@@ -7,7 +7,6 @@ import numpy as np
 from ..checks.primitives import any_symbolic, lesser
 from ..core import dtypes
 from ..core.primitives import convert, div_p
-from ..fast_paths import with_fast_path
 from ..lax.advanced_indexing import from_front
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne, rem_p
@@ -41,7 +40,6 @@ from ._staged import staged
 from ._ufuncs import mod
 
 
-@with_fast_path
 def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value=None):
     """The elements of `a` at `indices` along an axis.
@@ -103,7 +101,6 @@ def _take_mode(indices, size, mode):
     raise ValueError(f"Invalid mode {mode!r} for jnp.take. Use 'fill', 'wrap' or 'clip'.")
 
 
-@with_fast_path
 @staged(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr, indices, axis: int | None = -1,
                     mode: str | GatherScatterMode | None = None, fill_value=None, *,

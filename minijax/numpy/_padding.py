@@ -22,7 +22,7 @@ from ._quantiles import median
 from ._ranges import linspace
 from ._reductions import amax, amin, mean
 from ._shaping import flip, repeat_all, squeeze
-from ._staged import repeatable, staged
+from ._staged import staged
 from ._ufuncs import remainder, round
 from ._vectorize import apply_along_axis
 
@@ -35,7 +35,6 @@ _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
 _STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean, "median": median}
 
 
-@repeatable("pad_width", "mode", "constant_values", "end_values", "stat_length", "reflect_type")
 def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """`array` with elements added at the ends of its dimensions.
 

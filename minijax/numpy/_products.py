@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from ..checks.sequences import size_along
-from ..fast_paths import with_fast_path
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product, type_of_product
 from ..lax.products import dot_general
@@ -21,7 +20,7 @@ from ._arguments import (
 )
 from ._constructors import array, zeros_like
 from ._shaping import moveaxis, ravel
-from ._staged import repeatable, staged
+from ._staged import staged
 from ._ufuncs import conj
 from ._vectorize import vectorize
 
@@ -52,7 +51,6 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     return _dot(a, b, precision, preferred_element_type, out_sharding)
 
 
-@repeatable("precision", "preferred_element_type", "out_sharding")
 def _dot(a, b, precision=None, preferred_element_type=None, out_sharding=None):
     a, b = ensure_arrays("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
@@ -81,7 +79,6 @@ def vecmat(x1, x2, /):
     return vectorize(matmul, signature="(n),(n,m)->(m)")(conj(x1), x2)
 
 
-@repeatable("precision", "preferred_element_type")
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """The inner product of all elements, those of `a` conjugated.
 
@@ -150,7 +147,6 @@ def _tensordot_dims(a, b, axes):
             tuple(canonical_axis(d, b.ndim) for d in right))
 
 
-@repeatable("precision", "preferred_element_type")
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """The sum of products over the last dimensions; with scalars, the plain product."""
     a, b = ensure_arrays("inner", a, b)
@@ -162,7 +158,6 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
                      preferred_element_type=preferred_element_type)
 
 
-@repeatable("out")
 def outer(a, b, out=None):
     """All products of an element of `a` and one of `b`, as a matrix."""
     check_no_out("outer", out)
@@ -180,7 +175,6 @@ def kron(a, b):
     return reshape(blocks, [math.prod(sizes) for sizes in zip(a.shape, b.shape)])
 
 
-@with_fast_path
 @staged(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
     """The cross product of vectors of two or three components.

@@ -44,7 +44,7 @@ from ._arguments import (
     user_dtype,
 )
 from ._select import _where
-from ._staged import repeatable, staged
+from ._staged import staged
 
 _F16 = (np.dtype("float16"), np.dtype(dtypes.bfloat16))
 
@@ -212,14 +212,12 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     return _sum(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@repeatable("axis", "dtype", "out", "keepdims", "promote_integers")
 def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
          promote_integers=True):
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 
 
-@repeatable("axis", "dtype", "out", "keepdims", "promote_integers")
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
          promote_integers: bool = True):
     """The product of the elements; arguments as for `sum`."""
@@ -242,7 +240,6 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     return _max(a, axis, out, keepdims, initial, where)
 
 
-@repeatable("axis", "out", "keepdims")
 def _max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
 
@@ -258,7 +255,6 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     return _min(a, axis, out, keepdims, initial, where)
 
 
-@repeatable("axis", "out", "keepdims")
 def _min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
 
@@ -273,19 +269,16 @@ def _unnamed(name: str, axis):
     return optional_axes(axis)
 
 
-@repeatable("axis", "out", "keepdims")
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether all elements are true (not zero); arguments as for `sum`."""
     return _reduce(ALL, a, _unnamed("all", axis), keepdims, None, out, None, where)
 
 
-@repeatable("axis", "out", "keepdims")
 def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether some element is true (not zero); arguments as for `sum`."""
     return _reduce(ANY, a, _unnamed("any", axis), keepdims, None, out, None, where)
 
 
-@repeatable("axis", "dtype", "out", "keepdims")
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=None):
     """The arithmetic mean; arguments as for `sum`. Of integers it is a float.
 
@@ -326,7 +319,6 @@ def _count(a, axis, keepdims, where, dtype):
     return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
 
 
-@repeatable("axis", "returned", "keepdims")
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
     """The weighted mean.
 
@@ -372,7 +364,6 @@ def _fit_weights(a, axis, weights):
 # Variance and standard deviation
 
 
-@repeatable("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The variance: the mean square of the distance from the mean.
@@ -390,7 +381,6 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
                 a_mean=mean)
 
 
-@repeatable("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The standard deviation, the square root of `var`, with the same arguments."""
@@ -483,7 +473,6 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
 def _arg_extreme(name, primitive, doc):
     """`argmax` and `argmin`."""
 
-    @repeatable("axis", "out", "keepdims")
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         a = ensure_array(name, a)
         check_no_out(name, out)

@@ -15,7 +15,6 @@ from ..checks.primitives import any_symbolic, greater, lesser, size_of
 from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
-from ..fast_paths import with_fast_path
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error, dimension_or_error
@@ -42,7 +41,7 @@ from ._constructors import array, asarray, eye, tri, zeros, zeros_like
 from ._reductions import sum
 from ._running import cumsum
 from ._select import _where
-from ._staged import repeatable, staged
+from ._staged import staged
 from ._ufuncs import remainder
 
 # ----------------------------------------------------------------------------------------------
@@ -471,7 +470,6 @@ def resize(a, new_shape):
 # Diagonals and triangles
 
 
-@with_fast_path
 @staged(static_argnames=("k",))
 def tril(m, k: int = 0):
     """`m` with zeros above a diagonal; `k` as for `eye`.
@@ -483,7 +481,6 @@ def tril(m, k: int = 0):
     return select(mask, m, lax.full_like(m, 0))
 
 
-@with_fast_path
 @staged(static_argnames=("k",))
 def triu(m, k: int = 0):
     """`m` with zeros below a diagonal; `k` as for `eye`.
@@ -527,7 +524,6 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
 
 
-@repeatable("offset", "axis1", "axis2")
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """The elements on a diagonal, as a new last dimension.
 
@@ -557,8 +553,6 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return out if stays_weak else convert(out, out.dtype)
 
 
-@with_fast_path
-@repeatable("k")
 def diag(v, k: int = 0):
     """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.
 

@@ -18,7 +18,6 @@ from . import _reductions
 from ._arguments import optional_axes, promote_args_inexact
 from ._constructors import array
 from ._special import where as choose
-from ._staged import repeatable
 from ._ufuncs import exp, isfinite
 
 
@@ -63,7 +62,6 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     return out
 
 
-@repeatable("axis")
 def softmax(x, axis=-1, where=None):
     """exp(x), scaled so that it sums to 1.
 

@@ -42,7 +42,7 @@ from ._indexing import nonzero_of_size
 from ._reductions import all
 from ._running import cumsum
 from ._select import _where, broadcast_arrays, broadcast_together
-from ._staged import repeatable, staged
+from ._staged import staged
 from ._ufuncs import isfinite, isnan, isneginf, isposinf, logical_and, logical_or
 
 # ----------------------------------------------------------------------------------------------
@@ -173,13 +173,11 @@ def array_equiv(a1, a2):
 # Exponentials, distances and steps
 
 
-@repeatable()
 def logaddexp(x1, x2, /):
     """Elementwise log(exp(x1) + exp(x2)), without overflow."""
     return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
 
 
-@repeatable()
 def logaddexp2(x1, x2, /):
     """Elementwise log2(2**x1 + 2**x2), without overflow."""
     return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))
@@ -438,7 +436,6 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     return _pieces(x, conditions, funclist, args, kw)
 
 
-@repeatable()
 def _pieces_of_numbers(x, conditions, *numbers):
     return _pieces(x, conditions, numbers, (), {})
 

@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from ..fast_paths import repeatable as repeatable
 from ..lax.staged import compiled as compiled
 from ..lax.staged import staged as staged

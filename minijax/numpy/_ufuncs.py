@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import ArrayMethods, state, typeof
+from ..core.array import direct_unary
+from ..core.core import ArrayMethods, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
-from ..fast_paths import with_fast_evaluation
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
@@ -40,7 +40,7 @@ from ._arguments import (
     zeros_like,
 )
 from ._select import _where
-from ._staged import repeatable, staged
+from ._staged import staged
 
 abs = renamed(absolute, "abs")
 invert = renamed(bitwise_not, "invert")
@@ -79,21 +79,16 @@ def _describe(function: Callable, name: str, doc: str, arguments: str, returns: 
 def _inexact(name, primitive, doc):
     """A row: the operands are promoted to an inexact type; arrays of one go straight on."""
 
-    @repeatable()
-    def promoting(x):
+    apply = direct_unary(primitive)
+
+    def function(x, /):
         kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
         if kind in "iub":
             x = convert(x, dtypes.to_inexact_dtype(x.aval.dtype), x.aval.weak_type)
-        else:
+        elif kind not in "fc":
             (x,) = promote_args_inexact(name, x)
-        return state.trace.process_primitive(primitive, (x,), {})
+        return apply(x)
 
-    def function(x, /):
-        if isinstance(x, ArrayMethods) and x.aval.dtype.kind in "fc":
-            return state.trace.process_primitive(primitive, (x,), {})
-        return promoting(x)
-
-    function = with_fast_evaluation(primitive, function)
     _describe(function, name, doc, "x: an array; integers are converted to floating point.",
               "an array of the shape of `x`.")
     return function
@@ -130,7 +125,6 @@ def acosh(x, /):
     return arccosh(x)
 
 
-@repeatable()
 def arctan2(x1, x2, /):
     """Elementwise angle, in radians, of the vector whose components are `x2` and `x1`.
 
@@ -151,7 +145,6 @@ def atan2(x1, x2, /):
 def _scaled(name, factor, doc):
     """A row: multiplication by a constant in floating point arithmetic."""
 
-    @repeatable()
     def function(x, /):
         (x,) = promote_args_inexact(name, x)
         return lax.mul(x, constant_like(x, factor))
@@ -166,7 +159,6 @@ rad2deg = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
 radians, degrees = renamed(deg2rad, "radians"), renamed(rad2deg, "degrees")
 
 
-@repeatable()
 def log2(x, /):
     """Elementwise logarithm to base 2; of integers, in floating point.
 
@@ -182,7 +174,6 @@ def log2(x, /):
     return complex_numbers.complex(lax.div(re, ln2), lax.div(im, ln2))
 
 
-@repeatable()
 def log10(x, /):
     """Elementwise logarithm to base 10; of integers, in floating point."""
     (x,) = promote_args_inexact("log10", x)
@@ -198,13 +189,11 @@ def log10(x, /):
 # Signs and parts
 
 
-@repeatable()
 def sign(x, /):
     """Elementwise sign: -1, 0 or 1; of complex numbers x / abs(x)."""
     return rounding.sign(*promote_args("sign", x))
 
 
-@repeatable()
 def fabs(x, /):
     """Elementwise absolute value, in floating point.
 
@@ -234,7 +223,6 @@ def real(val, /):
     return complex_numbers.real(val) if complex_input(val) else val
 
 
-@repeatable()
 def imag(val, /):
     """Elementwise imaginary part; zeros for a real `val`."""
     val = ensure_array("imag", val)
@@ -406,7 +394,6 @@ def modf(x, /, out=None):
 # Tests of single elements
 
 
-@repeatable()
 def isfinite(x, /):
     """Elementwise: neither infinite nor NaN."""
     x = ensure_array("isfinite", x)
@@ -441,7 +428,6 @@ def _is_infinite(x):
 
 
 def _is_one_infinity(name, infinity, doc):
-    @repeatable()
     def function(x, /, out=None):
         x = ensure_array(name, x)
         if out is not None:
@@ -465,7 +451,6 @@ isneginf = _is_one_infinity("isneginf", -np.inf, "Elementwise: minus infinity.")
 
 
 def _logical(name, primitive, doc):
-    @repeatable()
     def function(x, y, /):
         return primitive.bind(*map(to_bool, promote_args(name, x, y)))
 
@@ -479,13 +464,11 @@ logical_or = _logical("logical_or", or_p, "Elementwise: at least one true.")
 logical_xor = _logical("logical_xor", bitwise.xor_p, "Elementwise: exactly one true.")
 
 
-@repeatable()
 def logical_not(x, /):
     """Elementwise: zero, or false."""
     return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
 
 
-@repeatable()
 def left_shift(x, y, /):
     """Elementwise x << y.
 
@@ -495,7 +478,6 @@ def left_shift(x, y, /):
     return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
-@repeatable()
 def right_shift(x1, x2, /):
     """Elementwise x1 >> x2, keeping the sign of signed integers.
 
@@ -515,14 +497,12 @@ bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 # Powers and quotients
 
 
-@repeatable()
 def square(x, /):
     """Elementwise x * x."""
     x = ensure_array("square", x)
     return lax.square(*promote_dtypes_numeric(x))
 
 
-@repeatable()
 def reciprocal(x, /):
     """Elementwise 1 / x; of integers, in floating point."""
     x = ensure_array("reciprocal", x)
@@ -558,7 +538,6 @@ def pow(x1, x2, /):
     return power(x1, x2)
 
 
-@repeatable()
 def _power(x1, x2):
     x1, x2 = promote_shapes("power", x1, x2)
     base, exponent = promote_args_numeric("power", x1, x2)
@@ -581,7 +560,6 @@ def _integer_power(x1, x2):
     return result
 
 
-@repeatable()
 def float_power(x, y, /):
     """Elementwise x to the y in floating point."""
     return lax.pow(*promote_args_inexact("float_power", x, y))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from ..numpy._array_protocols import restored
 from ..remat import remat_p
 from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
-from ..runtime.jit import array_classes
+from ..runtime.seen_calls import array_classes, leaf_keys
 from .layouts import Layout, in_order
 from .memories import space_of_kind
 from .mesh import Mesh, abstract_mesh, concrete_mesh
@@ -308,6 +309,7 @@ class PlacedArray(Array):
 
 
 array_classes.add(PlacedArray)
+leaf_keys[PlacedArray] = attrgetter("placed_type")
 PlacedArray.__name__ = Array.__name__  # programs look for JAX's name
 
 

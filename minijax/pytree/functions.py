@@ -28,7 +28,6 @@ from ..core.tree import (
     node_type_of,
     registry,
 )
-from ..fast_paths import with_fast_path
 from ..naming import renamed
 from .registration import OwnNodeType
 
@@ -37,7 +36,7 @@ F = TypeVar("F", bound=Callable)
 
 def _public(function: F) -> F:
     """A function of the core, as users get it. `pickle` finds it here."""
-    return renamed(with_fast_path(function), function.__name__, __name__)
+    return renamed(function, function.__name__, __name__)
 
 
 tree_flatten = _public(trees.tree_flatten)

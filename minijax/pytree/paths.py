@@ -16,7 +16,6 @@ from ..checks.tree import (
     SequenceKey,
 )
 from ..core.tree import LEAF, PyTreeDef, flatten_up_to, node_type_of
-from ..fast_paths import with_fast_path
 from .functions import make_treedef
 
 
@@ -43,7 +42,6 @@ def _simple_key(key: KeyEntry) -> str:
     return str(key)
 
 
-@with_fast_path
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
@@ -79,7 +77,6 @@ def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, An
     return make_treedef(node_type, aux, tuple(subtrees))
 
 
-@with_fast_path
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
@@ -97,7 +94,6 @@ def tree_leaves_with_path(
 generate_key_paths = tree_leaves_with_path
 
 
-@with_fast_path
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
                        is_leaf: Callable[..., bool] | None = None,
                        is_leaf_takes_path: bool = False) -> Any:

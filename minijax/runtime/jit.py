@@ -35,9 +35,9 @@ from ..checks.arguments import (
 from ..checks.staging import shapes_only
 from ..core.array import Array
 from ..core.batching import extend_axis_env_nd
-from ..core.boundary import api_boundary
+from ..core.boundary import api_boundary, leave_out_caller
 from ..core.calls import call_rules
-from ..core.core import Tracer, eval_trace, install_methods, state
+from ..core.core import Tracer, eval_trace, state
 from ..core.extension import Extension, hooks, point, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
@@ -47,17 +47,22 @@ from ..core.jit import (
     Program,
     Spec,
     Tracing,
+    cache_of,
     jit_function,
     jit_p,
     places_of,
     program_of,
+    remember,
+    traces,
 )
 from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
 from ..core.util import partition_list, split_list
 from ..naming import named_after
+from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
+from .seen_calls import Entry, Plan, array_classes, leaf_keys, tree_registry
 from .stages import CallInfo, Lowered, Traced
 from .structs import ShapeDtypeStruct, struct_of
 
@@ -83,10 +88,6 @@ class Placement(NamedTuple):
     device: Any = None
     backend: str | None = None
 
-
-# What a program for an array depends on: its aval. Subclasses of `Array` may say more.
-install_methods({"placed_type": Array.aval}, Array)  # type: ignore[misc]
-array_classes: set[type] = {Array}  # the classes of concrete arrays
 
 
 class MoreOptions(NamedTuple):
@@ -195,18 +196,109 @@ def disable_jit(disable: bool = True) -> settings.Override:
 # The jitted function
 
 
-class Wrapped(JitFunction):
-    """What `jit` returns: called like the function it wraps; its methods show the stages."""
+class PjitFunction(JitFunction):
+    """What `jit` returns: called like the function it wraps; its methods show the stages.
 
-    __slots__ = ()
+    A call that looks like one before finds its program by one look-up (`seen_calls.py`). The
+    structure of positional arguments that are all leaves is `None` in the key of an entry.
+    """
+
+    __slots__ = ("_entries", "_plans", "_has_statics", "_has_containers")
 
     def __init__(self, fun: Callable, options: Options):
         if options.more is None:
             options = options._replace(more=_NO_OPTIONS)
         super().__init__(fun, options)
+        self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("seen calls", options))
+        self._plans: dict[Any, Plan] = {}
+        self._has_statics = bool(options.static_argnums or options.static_argnames)
+        self._has_containers = False  # whether there were calls with containers
         for name, value in getattr(fun, "__dict__", {}).items():
             if not hasattr(self, name):  # an attribute of `fun` must not hide a method
                 self.__dict__[name] = value
+
+    def __call__(self, *args, **kwargs):
+        if state.trace is not eval_trace or hooks.after_evaluation:
+            return super().__call__(*args, **kwargs)
+        try:
+            if len(args) == 1 and type(x := args[0]) is Array and not kwargs:
+                key, leaves, buffer = (trace_context(), None, x.aval), args, x._buffer
+                buffers = None if buffer is None else [buffer]
+            else:
+                key, leaves, buffers = self._described(args, kwargs)
+            entry = self._entries.get(key)
+        except Exception as error:
+            if self._has_statics:
+                checks.comparable_statics(error)
+            if not isinstance(error, (TypeError, ValueError, KeyError)):
+                raise  # else it is no leaf, or a static argument without a hash
+            return super().__call__(*args, **kwargs)
+        if entry is None:
+            try:
+                return self._first_call(key, args, kwargs)
+            except Exception as error:
+                leave_out_caller(error)
+                raise
+        try:
+            return entry(leaves, buffers)
+        except OverflowError:  # an integer that is too large for its type
+            return super().__call__(*args, **kwargs)
+
+    def _described(self, args, kwargs):
+        """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
+
+        Raises:
+          KeyError: a leaf is neither an array nor a number.
+        """
+        structure, leaves = None, args
+        if kwargs or self._has_statics:
+            shape, values = len(args), args
+            if kwargs:
+                shape, values = (shape, *kwargs), (*args, *kwargs.values())
+            plan = self._plans.get(shape) or self._plan(shape, args, kwargs)
+            structure, leaves = plan, plan.traced(values)
+            for i in plan.static:
+                structure = (structure, values[i], type(values[i]))
+        if self._has_containers:
+            leaves, tree = tree_registry().flatten(leaves)
+            structure = tree if structure is None else (tree, structure)
+        key, buffers, ready = [trace_context(), structure], [], True
+        for x in leaves:
+            key_of = leaf_keys.get(type(x))
+            if key_of is None:
+                if self._has_containers:
+                    raise KeyError(type(x))
+                self._has_containers = True
+                return self._described(args, kwargs)
+            key.append(key_of(x))
+            if type(x) in array_classes:
+                buffers.append(x._buffer)
+            else:
+                ready = False
+        return tuple(key), leaves, buffers if ready and None not in buffers else None
+
+    def _plan(self, shape, args, kwargs):
+        static = {place for place, *_ in self._split(args, kwargs)[2]}
+        return remember(self._plans, shape, Plan([*range(len(args)), *kwargs], static))
+
+    @api_boundary
+    def _first_call(self, key, args, kwargs):
+        """A call by the core, whose program the next call finds by a look-up."""
+        if settings.disable_jit.value:
+            return super().__call__(*args, **kwargs)
+        call = self._call(args, kwargs)
+        tracing = self._traced(call)
+        if tracing.outer_tracers:
+            return tracing.out_tree.unflatten(self._bind(call, tracing))
+        program = self._program(call, tracing)
+        result = tracing.out_tree.unflatten(program(call.leaves))
+        remember(self._entries, key, Entry(program, call.leaves, tracing.out_tree, result))
+        return result
+
+    def clear_cache(self) -> None:
+        """Forget what was traced and compiled for this function."""
+        super().clear_cache()
+        self._entries.clear()
 
     @api_boundary
     def trace(self, *args, **kwargs) -> Traced:
@@ -347,7 +439,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     >>> jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    if isinstance(fun, Wrapped):
+    if isinstance(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
     check_callable(fun)
     return jit(_hashable(fun)).eval_shape(*args, **kwargs)
@@ -429,13 +521,6 @@ def _references_last(tracing: Tracing) -> ClosedJaxpr:
         known = ClosedJaxpr(jaxpr, partition_list(are_arrays, outside)[1])
         known = _with_references_last.setdefault(closed, known)
     return known
-
-
-@functools.cache
-def _with_options(cls):
-    """The class of jitted functions, on top of the fast path's. Libraries know it by its name."""
-    bases = (Wrapped,) if cls is JitFunction else (Wrapped, cls)
-    return type("PjitFunction", bases, {"__slots__": (), "__module__": Wrapped.__module__})
 
 
 # ----------------------------------------------------------------------------------------------
@@ -529,7 +614,7 @@ class JitOptions(Extension):
     """Jitted functions take all options of `jax.jit`."""
 
     def jit_class(self, cls, options):
-        return _with_options(cls)
+        return PjitFunction
 
     def program_module(self, module, jaxpr, spec):
         if not any(spec.donated_invars):

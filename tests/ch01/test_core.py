@@ -171,7 +171,7 @@ def test_the_memory_of_types_is_bounded():
     p.def_abstract_eval(lambda aval, *, n: aval)
     for n in range(core._CACHE_LIMIT + 10):
         p.out_aval((typeof(1),), {"n": n})
-    assert len(p._out_avals) <= core._CACHE_LIMIT
+    assert len(p.out_avals) <= core._CACHE_LIMIT
 
 
 def test_errors_of_shape_rules_are_clean_and_not_remembered():
