@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib.metadata import version
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -17,15 +16,9 @@ from tests.oracle import MODE, stored, subject  # isort: skip
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.processes import QUICK_COMPILATION
+
 del os.environ["JAX_NUM_CPU_DEVICES"]  # processes that a test starts are ordinary ones
-
-
-# XLA's flags for cheap code rather than fast code.
-QUICK_COMPILATION = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
-    if version("jaxlib").startswith("0.10.") else ""  # XLA's internal affair: names change
-)
 
 
 def _compile_quickly() -> None:

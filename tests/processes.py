@@ -6,9 +6,16 @@ import os
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# XLA's flags for cheap code rather than fast code.
+QUICK_COMPILATION = (
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
+    if version("jaxlib").startswith("0.10.") else ""  # XLA's internal affair: names change
+)
 
 BEGINNING = """
 import os, signal, sys, threading, time, warnings
