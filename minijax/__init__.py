@@ -200,7 +200,7 @@ if TYPE_CHECKING:
 
 # chapter 16
 if TYPE_CHECKING:
-    from . import experimental, export, ffi
+    from . import experimental
 
 
 def _watch_keys(value, begins):
@@ -216,6 +216,9 @@ _watch_keys(debug_key_reuse.value, True)  # it may come from the environment
 
 # for extensions, every chapter's part
 from . import compat
+from .compat.absent import show_absent as _show_absent
+
+_show_absent(__name__)
 
 if TYPE_CHECKING:
     from . import extend, interpreters
@@ -267,7 +270,7 @@ _ON_FIRST_USE = {
     "print_environment_info": "debugging.environment",
 }
 _MODULES_ON_FIRST_USE = {
-    "_src", "custom_rules", "debug", "dlpack", "experimental", "export", "extend", "ffi", "image",
+    "_src", "custom_rules", "debug", "dlpack", "experimental", "extend", "image",
     "interpreters", "ops", "parallel", "profiler", "stages", "state",
 }
 

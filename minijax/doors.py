@@ -117,15 +117,6 @@ optional.set_rule(jit_p, optional.Rule("compiler_options_kvs", _room_of_jit("own
                                        _room_of_jit("listed_params")))
 
 
-class OtherPlatforms(Extension):
-    """Asks the room of exported functions for a module that this process does not run."""
-
-    def lower_elsewhere(self, trace, platforms):
-        return load(Postponed("minijax.exporting.elsewhere", "lower_elsewhere"))(trace, platforms)
-
-
-register(OtherPlatforms())
-
 # ----------------------------------------------------------------------------------------------
 # References
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.compat.absent import ABSENT
 from tests.oracle import jax
 from tools import differences
 from tools.differences import IGNORED, MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
@@ -54,6 +55,18 @@ def test_missing_modules_are_those_that_are_declared(name):
     found = [m.name for m in pkgutil.iter_modules(theirs.__path__) if not m.name.startswith("_")]
     missing = {n for n in found if differences.module("minijax", f"{name}.{n}".strip(".")) is None}
     assert missing == differences.declared_missing(MISSING_MODULES, name)
+
+
+@pytest.mark.parametrize("where", ABSENT)
+def test_names_of_absent_modules_can_be_imported_and_not_called(where):
+    theirs, ours = (differences.module(library, where) for library in ("jax", "minijax"))
+    names = ABSENT[where][1].split()
+    assert all(hasattr(theirs, name) for name in names)
+    for name in names:
+        stand_in = getattr(ours, name)
+        assert not isinstance(1.0, stand_in)
+        with pytest.raises(NotImplementedError, match=f"{name}: minijax does not have `jax.{where}.{name}`"):
+            stand_in(1.0, option=2)
 
 
 def test_no_name_is_declared_twice():

@@ -33,12 +33,6 @@ def test_slices():
     both(lambda jx: lambda: (private(jx, "indexing").ds(1, 3).start, private(jx, "indexing").Slice(2, 3).size))
 
 
-@pytest.mark.parametrize("name", ["export", "export._export", "ffi", "compute_on", "xla_metadata", "shard_alike",
-                                  "buffer_callback", "hashable_array", "frozen_dict"])
-def test_modules_are_there(name):
-    assert private(minijax, name).__name__ == f"minijax._src.{name}"
-
-
 def test_kept_programs():
     interface = private(minijax, "compilation_cache_interface").CacheInterface
     with pytest.raises(TypeError, match="abstract"):

@@ -40,7 +40,6 @@ NO_ARRAYS = "it has no arrays as results"
 TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
-EXPORTED = "a call of it has a custom_vjp around it, as in JAX"
 BY_ARRAYS = "what becomes of it is an operation on arrays, when it is bound"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
 TOKENS = "its operands are tokens, which have no contents"
@@ -53,23 +52,22 @@ HOLES: dict[str, dict[str, str]] = {
             TOKENS: "after_all",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
-            EXPORTED: "call_exported",
             NO_DERIVATIVE: "pmax pmin scaled_dot",
             ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
     "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
-                 NO_OPERANDS: "dim_as_value iota iota_2x32_shape create_token platform_index",
+                 NO_OPERANDS: "iota iota_2x32_shape create_token platform_index",
                  TOKENS: "after_all",
-                 AS_IN_JAX: "call_exported linear_call cholesky_update composite",
+                 AS_IN_JAX: "linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform",
                  BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log"},
     "transpose": {
         RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
-        NO_OPERANDS: "axis_index dim_as_value iota iota_2x32_shape create_token platform_index",
+        NO_OPERANDS: "axis_index iota iota_2x32_shape create_token platform_index",
         TOKENS: "after_all",
-        NO_DERIVATIVE: "pmax pmin scaled_dot", EXPORTED: "call_exported",
+        NO_DERIVATIVE: "pmax pmin scaled_dot",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
@@ -94,20 +92,18 @@ HOLES: dict[str, dict[str, str]] = {
             mulhi rng_bit_generator""",
     },
     "sharding": {
-        BY_ITS_JAXPR: """call_hi_primitive closed_call composite compute_on cond core_call
-            xla_metadata_call
+        BY_ITS_JAXPR: """call_hi_primitive closed_call composite cond core_call
             custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call jit
             linear_call remat2 scan shard_map while""",
         OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
-        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "dim_as_value iota_2x32_shape platform_index",
+        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "iota_2x32_shape platform_index",
         BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: """assert_consumed_value buffer_callback consume ffi_call
-            rng_uniform scaled_dot shard_alike todense xla_metadata_value""",
+        AUTO_AXES: "assert_consumed_value consume rng_uniform scaled_dot todense",
     },
 }  # fmt: skip
 

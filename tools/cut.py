@@ -56,7 +56,7 @@ ROOMS = {
     13: ("random", "scipy", "nn", "image"),
     14: ("parallel", "runtime.*"),
     15: ("debugging.*", "doors", "state"),
-    16: ("alias", "experimental", "example_libraries", "exporting", "foreign", "test_util", "cli",
+    16: ("alias", "experimental", "example_libraries", "test_util", "cli",
          "__main__"),
 }
 # The engine that stands alone.
@@ -67,7 +67,7 @@ CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
-           "dtypes", "export", "extend", "ffi", "flatten_util", "interpreters", "lib", "monitoring",
+           "dtypes", "extend", "flatten_util", "interpreters", "lib", "monitoring",
            "ops", "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")

@@ -11,6 +11,8 @@ import importlib
 from collections.abc import Iterator
 from types import ModuleType
 
+from minijax.compat.absent import ABSENT
+
 DEVICES = "where arrays lie, and programs on several devices or processes: chapter 14"
 OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, profiles"
 ACCELERATORS = "for GPUs and TPUs only"
@@ -27,16 +29,14 @@ TYPED = "shardings in the types of arrays, where they are not stated yet"
 MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
 flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
-ad_checkpoint api_util core export ffi typing version monitoring test_util scipy scipy.cluster
+ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster
 scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
-experimental.sparse.linalg experimental.buffer_callback experimental.compute_on
-experimental.control_deps experimental.hijax experimental.profiler experimental.scheduling_groups
-experimental.serialize_executable experimental.shard_alike experimental.topologies
-experimental.xla_metadata interpreters interpreters.ad
+experimental.sparse.linalg experimental.hijax experimental.profiler interpreters
+interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
 extend.source_info_util sharding experimental.mesh_utils
@@ -86,7 +86,6 @@ MISSING: dict[str, dict[str, str]] = {
         "experimental.jet": """JetTracer call_param_updaters def_comp def_deriv deflinear defzero
             deriv_prop linear_prop zero_prop""",
         "experimental.ode": "ravel_first_arg",
-        "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     },
 }
 
@@ -431,6 +430,11 @@ def page() -> str:
     for reason, where, names in sorted(set(rows()), key=lambda row: (row[1], row[0], row[2])):
         listed = " ".join(f"`{name}`" for name in names.split())
         lines.append(f"| `{where}` | {listed} | {reason} |")
+    lines += ["", "| module | names that can be imported, and whose calls raise an error | "
+              "because |", "|---|---|---|"]
+    for where, (reason, names) in ABSENT.items():
+        listed = " ".join(f"`{name}`" for name in names.split())
+        lines.append(f"| `jax.{where}` | {listed} | {reason} |")
     lines += ["", "| parameters that no function has | because |", "|---|---|"]
     for reason, names in MISSING_PARAMETERS.items():
         lines.append(f"| {' '.join(f'`{name}`' for name in names.split())} | {reason} |")

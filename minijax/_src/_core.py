@@ -40,8 +40,8 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple:
 
 
 def is_symbolic_dim(size: Any) -> bool:
-    """Whether a size is a symbol of `jax.export`."""
-    return type(size) in symbolic_sizes
+    """Whether a size is a symbol, which none is here."""
+    return False
 
 
 def definitely_equal(x: Any, y: Any) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import not_a_value
-from ..checks.primitives import symbolic_sizes
 from ..checks.staging import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
@@ -78,8 +77,8 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
 
 
 def is_constant_dim(size: Any) -> bool:
-    """Whether a size is a known integer, and not traced or a symbol of `jax.export`."""
-    if type(size) in symbolic_sizes or isinstance(size, Tracer) and size.concrete_value() is None:
+    """Whether a size is a known integer, and not traced."""
+    if isinstance(size, Tracer) and size.concrete_value() is None:
         return False
     return hasattr(size, "__index__")
 

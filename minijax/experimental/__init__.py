@@ -3,7 +3,10 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from ..compat.absent import show_absent as _show_absent
 from ..debugging.callbacks import io_callback
+
+_show_absent(__name__, "experimental")
 
 
 def __getattr__(name: str) -> _Any:

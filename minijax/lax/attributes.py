@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..core.core import ShapedArray
 from ..core.lowering import element_type, tensor_type
-from ..runtime.frontend_attributes import quoted
 
 
 class HashableArray:
@@ -34,28 +33,11 @@ class HashableArray:
         return f"HashableArray({self.val!r})"
 
 
-class FrozenDict(Mapping):
-    """A dictionary as a parameter of an equation."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping):
-        self._items = dict(items)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator:
-        return iter(self._items)
-
-    def __len__(self):
-        return len(self._items)
-
-    def __hash__(self):
-        return hash(frozenset(self._items.items()))
-
-    def __repr__(self):
-        return f"FrozenDict({self._items!r})"
+def quoted(value: str | bytes) -> str:
+    """A string in MLIR's language."""
+    raw = value.encode() if isinstance(value, str) else value
+    return '"' + "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}"
+                         for c in raw) + '"'
 
 
 def attribute_text(value: Any) -> str:

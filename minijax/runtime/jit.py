@@ -317,7 +317,7 @@ class PjitFunction(JitFunction):
         spec = spec._replace(donated_invars=(False,) * len(closed) + spec.donated_invars)
         places = places_of(jaxpr, spec, [*closed, *self._placed(call)])
         info = CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places, closed)
-        return Traced(info, functools.partial(self.trace, *args, **kwargs))
+        return Traced(info)
 
     @api_boundary
     def lower(self, *args, **kwargs) -> Lowered:

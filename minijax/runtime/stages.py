@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.arguments import arg_names
@@ -44,12 +44,6 @@ def program_formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
 @point
 def check_places(self, program: Any, args: Sequence) -> None:
     """Raise ValueError if an argument is not where a `Compiled` program needs it."""
-
-
-@point
-def lower_elsewhere(self, trace: Any, platforms: tuple[str, ...]) -> Any:
-    """The stage after what `trace()` returns, for other platforms than this process's."""
-    raise NotImplementedError
 
 
 class CallInfo(NamedTuple):
@@ -134,10 +128,6 @@ class Traced(Stage):
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
 
-    def __init__(self, info: CallInfo, again: Callable[[], Traced]):
-        super().__init__(info)
-        self._again = again  # the same for the platforms in force, which a trace can depend on
-
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The jaxpr. The references that the function closes over are its constants."""
@@ -187,17 +177,16 @@ class Traced(Stage):
 
         Args:
           lowering_platforms: the platforms that the module is for, such as "cpu"; by default the
-            one that the process runs on. A module for others can be looked at, but not compiled.
+            one that the process runs on, which is the only one.
 
         Raises:
-          NotImplementedError: a primitive has no lowering rule, or uses what only this machine's
-            platform has.
+          NotImplementedError: a primitive has no lowering rule, or the platform is another one.
           TypeError: the platforms are not a tuple.
-          ValueError: the function calls Python, and is to run elsewhere.
         """
         if lowering_platforms and not _is_own_platform(lowering_platforms):
-            (lower_elsewhere,) = hooks.lower_elsewhere
-            return lower_elsewhere(self._again, lowering_platforms)
+            raise NotImplementedError(
+                f"lower: minijax lowers for {default_backend()!r}, the platform that the process "
+                f"runs on; got lowering_platforms={lowering_platforms!r}.")
         info, spec = self._info, self._info.spec
         if info.places is not None:
             return Lowered(info, info.places.lower(info.jaxpr, spec))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.runtime.platforms import lowered_for
 from tests.oracle import both
 
 X = np.float32(1.5)
@@ -73,18 +74,6 @@ def test_jaxprs_of_derivatives(name):
     both(lambda m: lambda: str(m.make_jaxpr(m.checkpoint(m.grad(PROGRAMS[name](m))))(X)))
 
 
-@pytest.mark.parametrize("platforms", [("cpu",), ("cuda",), ("tpu", "cpu"), ("cuda", "cpu", "rocm")])
-@pytest.mark.parametrize("name", ["three", "two", "default only", "scan", "nested"])
-def test_exported(name, platforms):
-    def program(m, derived):
-        export = importlib.import_module(f"{m.__name__}.export").export
-        exported = export(m.jit(derived(PROGRAMS[name](m))), platforms=platforms)(X)
-        return exported.call(X) if "cpu" in platforms else exported.platforms
-
-    both(lambda m: lambda: program(m, lambda f: f))
-    both(lambda m: lambda: program(m, m.grad))
-
-
 def test_other_transformations():
     def program(m):
         checkify = importlib.import_module(f"{m.__name__}.experimental.checkify")
@@ -97,9 +86,16 @@ def test_other_transformations():
     both(lambda m: lambda: program(m))
 
 
-def test_a_jaxpr_that_was_traced_once_is_lowered_for_each_platform():
-    traced = minijax.jit(three(minijax)).trace(X)
-    assert "cond" in str(traced.jaxpr)
-    texts = [traced.lower(lowering_platforms=(name,)).as_text() for name in ("cpu", "cuda", "tpu")]
+def test_the_branch_is_that_of_the_platform():
+    texts = []
+    for name in ("cpu", "cuda", "tpu"):
+        with lowered_for((name,)):
+            texts.append(minijax.jit(three(minijax)).trace(X).lower().as_text())
     assert [name in text for name, text in zip(["add", "multiply", "subtract"], texts)] == [True] * 3
     assert not any("case" in text for text in texts)
+
+
+def test_other_platforms_are_refused():
+    traced = minijax.jit(three(minijax)).trace(X)
+    with pytest.raises(NotImplementedError, match="lowers for 'cpu'"):
+        traced.lower(lowering_platforms=("cuda",))

@@ -1,18 +1,18 @@
 """Factorizations on NVIDIA's GPUs: the calls of their libraries are JAX's.
 
-No test here has a GPU. JAX too writes programs for platforms that a process does not run, so that
-the names of the calls, their attributes and how matrices are stored can be compared.
+No test here has a GPU. Programs for one can be written without it, so that the names of the calls, their attributes and how matrices are stored can be compared.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import minijax
-from minijax import export
+from minijax.runtime.platforms import lowered_for
 from tests.oracle import both
 
 
@@ -80,7 +80,14 @@ CALLS = {  # function, types of its arguments
 
 def for_gpus(m, name):
     program, *types = CALLS[name]
-    return m.jit(program(m)).trace(*[t(m) for t in types]).lower(lowering_platforms=("cuda",))
+    return lowered(m, program(m), [t(m) for t in types])
+
+
+def lowered(m, program, types):
+    """The module for a GPU. We lower for other platforms where a device is asked for; JAX anywhere."""
+    with lowered_for(("cuda",)) if m is minijax else nullcontext():
+        traced = m.jit(program).trace(*types)
+        return traced.lower() if m is minijax else traced.lower(lowering_platforms=("cuda",))
 
 
 def calls(text: str) -> list:
@@ -122,14 +129,14 @@ def test_eig_by_a_newer_library_is_refused():
     program = lambda x: minijax.lax.linalg.eig(
         x, implementation=minijax.lax.linalg.EigImplementation.CUSOLVER)
     with pytest.raises(NotImplementedError, match="eig has no EigImplementation.CUSOLVER here"):
-        minijax.jit(program).trace(np.eye(3)).lower(lowering_platforms=("cuda",))
+        lowered(minijax, program, [np.eye(3)])
 
 
 def test_two_equations_are_solved_with_a_third():
     """The routine takes three or more. Their solution is that of the two: computed on the CPU."""
     program = minijax.lax.linalg.tridiagonal_solve
     types = [minijax.ShapeDtypeStruct(shape, "float32") for shape in [(2,)] * 3 + [(2, 1)]]
-    text = minijax.jit(program).trace(*types).lower(lowering_platforms=("cuda",)).as_text()
+    text = lowered(minijax, program, types).as_text()
     assert "cusparse_gtsv2_ffi" in text and "tensor<4x1xf32>" in text
 
 
@@ -141,24 +148,3 @@ def test_more_rows_have_the_same_solution(m):
     b = np.arange(2 * m, dtype="f").reshape(m, 2) + 1
     np.testing.assert_allclose(minijax.jit(_solve_larger)(dl, d, du, b),
                                minijax.lax.linalg.tridiagonal_solve(dl, d, du, b), rtol=1e-6)
-
-
-SPD = np.array([[4, 2, 0], [2, 5, 3], [0, 3, 6]], np.float32)
-
-
-@pytest.mark.parametrize("name", ["cholesky", "lu", "qr", "eigh", "svd", "tridiagonal"])
-def test_exports_have_a_branch_for_each_platform(name):
-    """What is stored for a CPU and a GPU runs here, with the numbers of the CPU's routine."""
-    function = getattr(minijax.lax.linalg, name)
-    exported = export.export(minijax.jit(lambda x: function(x)), platforms=("cpu", "cuda"))(SPD)
-    stored = export.deserialize(exported.serialize())
-    for got, wanted in zip(minijax.tree.leaves(stored.call(SPD)),
-                           minijax.tree.leaves(function(SPD)), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
-    assert "cuhybrid" in exported.mlir_module() or "cusolver" in exported.mlir_module()
-
-
-def test_singular_values_alone_have_a_branch_too():
-    exported = export.export(minijax.jit(lambda x: minijax.numpy.linalg.svdvals(x)),
-                             platforms=("cuda", "cpu"))(SPD)
-    np.testing.assert_allclose(exported.call(SPD), np.linalg.svd(SPD, compute_uv=False), rtol=1e-6)

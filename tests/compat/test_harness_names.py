@@ -174,15 +174,6 @@ def test_size_along_an_axis_twice():
     both(lambda jx: lambda: jx.numpy.size(X, (0, -3)), raises=ValueError)
 
 
-def test_shape_as_value_of_sizes_that_are_not_known():
-    def program(jx):
-        export = jx.export
-        spec = jx.ShapeDtypeStruct(export.symbolic_shape("a, 3, b"), np.float32)
-        return export.export(jx.jit(lambda x: jx.lax.shape_as_value(x.shape)))(spec).call(X)
-
-    both(lambda jx: lambda: program(jx))
-
-
 def test_numbers_do_not_become_keys():
     both(lambda jx: lambda: jx.lax.convert_element_type(X, jx.random.key(0).dtype),
          raises=ValueError)

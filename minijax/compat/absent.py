@@ -1,0 +1,64 @@
+"""What minijax does not have of JAX: modules whose names can be imported, and not be used.
+
+A program may import more than it uses, so these names exist. To call one of them is an error, which
+says why minijax does not have it.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ..first_use import show_module
+
+_NO_EXPORT = "programs are not sent elsewhere. `jax.jit(f).lower(…).as_text()` shows the StableHLO."
+_NO_FOREIGN = "XLA calls no foreign functions. `jax.pure_callback` calls Python, and so ctypes."
+_NO_EFFECT = "it would have no effect on a CPU. Leave it out."
+_ONE_PROCESS = "programs run in the process that compiles them, on the devices of its machine."
+
+# module -> why, and its public names
+ABSENT: dict[str, tuple[str, str]] = {
+    "export": (_NO_EXPORT, """DisabledSafetyCheck Exported SymbolicScope default_export_platform
+        deserialize export is_symbolic_dim maximum_supported_calling_convention_version
+        minimum_supported_calling_convention_version register_namedtuple_serialization
+        register_pytree_node_serialization symbolic_args_specs symbolic_shape"""),
+    "ffi": (_NO_FOREIGN, """build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule
+        register_ffi_target register_ffi_target_as_batch_partitionable register_ffi_type
+        register_ffi_type_id"""),
+    "experimental.buffer_callback": (
+        _NO_FOREIGN, "Buffer ExecutionContext ExecutionStage buffer_callback"),
+    "experimental.colocated_python": (
+        _ONE_PROCESS, "colocated_cpu_devices colocated_python colocated_python_class"),
+    "experimental.compute_on": (_NO_EFFECT, "compute_on compute_on2"),
+    "experimental.control_deps": (_NO_EFFECT, "control_dep schedule"),
+    "experimental.scheduling_groups": (_NO_EFFECT, "scheduling_group xla_metadata_call"),
+    "experimental.serialize_executable": (_ONE_PROCESS, "deserialize_and_load serialize"),
+    "experimental.shard_alike": (
+        "XLA decides. `jax.lax.with_sharding_constraint` says how an array is sharded.",
+        "shard_alike"),
+    "experimental.topologies": (
+        _ONE_PROCESS, "TopologyDescription get_attached_topology get_topology_desc make_mesh"),
+    "experimental.xla_metadata": (_NO_EFFECT, "set_xla_metadata"),
+}
+
+
+class Absent(type):
+    """The class of what stands for a function or a class that minijax does not have. It is a class,
+    so annotations and `isinstance` work."""
+
+    why: str
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(cls.why)
+
+
+def show_absent(package: str, prefix: str = "") -> None:
+    """Make the absent modules of a package importable, and attributes of it."""
+    for place, (reason, names) in ABSENT.items():
+        above, _, last = place.rpartition(".")
+        if above == prefix:
+            module = ModuleType(f"{package}.{last}", f"minijax does not have `jax.{place}`.")
+            for name in names.split():
+                why = f"{name}: minijax does not have `jax.{place}.{name}`: {reason}"
+                vars(module)[name] = Absent(name, (), {"why": why, "__module__": module.__name__})
+            show_module(module)
