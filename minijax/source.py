@@ -66,12 +66,6 @@ class Transform(str):
     __slots__ = ()
 
 
-class Note(tuple):
-    """Pairs for the compiler among those names, in no text of them: see `runtime/notes.py`."""
-
-    __slots__ = ()
-
-
 class NameStack(tuple):
     """The names of the scopes and the transformations around an operation, the outermost first.
 
@@ -113,8 +107,6 @@ class NameStack(tuple):
 def _stack_text(names: tuple) -> str:
     scopes: list[str] = []  # the innermost first
     for name in reversed(names):
-        if type(name) is Note:
-            continue
         if type(name) is Transform:
             inner = scopes.pop() if scopes else ""
             name = f"{name}({inner})"
@@ -158,12 +150,10 @@ class _Source(threading.local):
 
     `location` is the place in the user's code that the equation comes from, or `None` outside of
     equations. `names` are those of the scopes and transformations around, as in a `NameStack`.
-    Traces of functions begin with the names `notes`, on which their caches depend.
     """
 
     location: tuple[CodeType, int] | None = None
     names: tuple = ()
-    notes: tuple = ()
 
 
 source = _Source()
@@ -173,7 +163,7 @@ source = _Source()
 def own_source() -> Iterator[None]:
     """A context for tracing a function of its own, which belongs to no scope and no equation."""
     outside = source.location, source.names
-    source.location, source.names = None, source.notes
+    source.location, source.names = None, ()
     try:
         yield
     finally:

@@ -37,7 +37,7 @@ ROOMS = {
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
-        "runtime.notes", "runtime.frontend_attributes", "runtime.arguments", "runtime.platforms",
+        "runtime.arguments", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
         "fast.large", "fast.operators", "fast.programs", "fast.repeated", "fast.rules",

@@ -56,7 +56,7 @@ def in_parts(text: str) -> str | None:
     """The module as a loop over parts, or `None` if it does not compute its rows one by one."""
     functions = {match[1]: match for match in _FUNCTION.finditer(text)}
     others = text.count("func.func ") != len(functions)
-    if "main" not in functions or others or "mhlo.frontend_attributes" in text:
+    if "main" not in functions or others:
         return None
     shape = max(map(_shape, _arguments(functions["main"][2]).values()), key=math.prod, default=())
     parts = _number_of_parts(shape)

@@ -4,7 +4,6 @@
 * Large constants are hidden arguments. Their text would be long, and XLA would fold it.
 * A result takes the memory of a donated argument of its shape and dtype, if there is one.
 * Calls of functions with effects can take other forms (`Extension.lower_call`).
-* Operations have the frontend attributes that were asked for around them (`notes.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from ..core.lowering import (
     used_variables,
 )
 from ..source import NameStack
-from .notes import MARK, mark_of, noted, noting
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
 
@@ -106,15 +104,12 @@ class ProgramBody(Body):
         return outs
 
     def rule_of(self, eqn: JaxprEqn) -> Callable:
-        names, location = eqn.source_info.names if eqn.source_info else (), ""
+        self.location = ""
         if self.module.locations:
-            self.names = names
+            self.names = eqn.source_info.names if eqn.source_info else ()
             called = eqn.own_params["name"] if eqn.primitive is jit_p else None
-            location = _location(self.enclosing, names, eqn.primitive.name, called)
-        mark = mark_of(names) if names else ""
-        self.location = location + mark
-        rule = super().rule_of(eqn)
-        return noting(dict(noted(names)))(rule) if mark else rule  # rules can trace functions
+            self.location = _location(self.enclosing, self.names, eqn.primitive.name, called)
+        return super().rule_of(eqn)
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:
         large = aval.shape and aval.size * stored(aval).dtype.itemsize > HOIST_BYTES
@@ -150,12 +145,7 @@ class ProgramBody(Body):
         for x in results:
             x.name  # noqa: B018  (a constant is written, or hoisted, when its name is read)
         hidden = map(declare, self.hoisted.values())
-        text = super().text([*arguments, *hidden], results, visibility)
-        if MARK in text:
-            from .frontend_attributes import finished  # wanted by few
-
-            text = finished(text)
-        return text
+        return super().text([*arguments, *hidden], results, visibility)
 
 
 class ProgramModule(Module):
