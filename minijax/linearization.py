@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
 
 from .checks.staging import unchecked_constants
 from .core.calls import Call, calls, with_zero_tangents
@@ -32,7 +31,13 @@ from .core.jaxpr import (
     jaxpr_as_fun,
 )
 from .core.jit import jit_p
-from .core.partial_eval import JaxprTrace, default_partial_eval, without_dead_code
+from .core.partial_eval import (
+    JaxprTrace,
+    SplitJaxpr,
+    default_partial_eval,
+    new_residuals,
+    without_dead_code,
+)
 from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, weakref_cache
 from .core.util import merge_lists, partition_list
 from .first_use import Postponed, doors, load
@@ -120,29 +125,15 @@ def linear_part(jvp: Callable, tangents: Sequence, nonzeros: Sequence[bool]):
 # Calls
 
 
-class Linearized(NamedTuple):
-    """A jaxpr and its derivative.
-
-    `known` maps the primals to the results and to the new residuals. `linear` maps all residuals
-    and the nonzero tangents to the nonzero tangents of the results. `sources` has an entry for
-    each residual: `None` for a new one, or its place among the primals, the constants, the results.
-    """
-
-    known: ClosedJaxpr
-    linear: ClosedJaxpr
-    nonzeros_out: tuple[bool, ...]
-    sources: tuple[int | None, ...]
-
-
 @weakref_cache
-def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> Linearized:
-    """The linearization of a jaxpr. `nonzeros` says which arguments have a tangent."""
-    linear: Any = None
-    nonzeros_out: tuple = ()
-    sources: tuple = ()
+def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> SplitJaxpr:
+    """The linearization of a jaxpr. `nonzeros` says which arguments have a tangent.
 
+    The known part maps the primals to the results and to the new residuals; the unknown part maps
+    the residuals and the nonzero tangents to the nonzero tangents of the results, which the
+    `out_unknowns` are. A residual may also be a primal, a constant or a result.
+    """
     def known_fun(*primals):
-        nonlocal linear, nonzeros_out, sources
         trace = JaxprTrace(state.trace)
         with new_trace(trace):
             tangents = [trace.new_arg(aval.to_tangent_aval()) if nonzero else
@@ -155,14 +146,11 @@ def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> Linearized:
             closed = with_literals(trace.builder.build(atoms, jaxpr.debug_info, copy=False))
         closed = without_dead_code(closed)
         linear = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-        inputs = enumerate([*primals, *jaxpr.consts, *outs])
-        position = {id(x): i for i, x in reversed([*inputs])}
-        sources = tuple(position.get(id(x)) for x in closed.consts)
-        return outs + [x for x, i in zip(closed.consts, sources) if i is None]
+        new, places = new_residuals(closed.consts, [*primals, *jaxpr.consts, *outs])
+        return outs + new, (linear, nonzeros_out, places)
 
-    known = trace_to_jaxpr(known_fun, jaxpr.in_avals, jaxpr.debug_info)
-    known = without_dead_code(known)
-    return Linearized(known, linear, nonzeros_out, sources)
+    known, static = trace_to_jaxpr(known_fun, jaxpr.in_avals, jaxpr.debug_info)
+    return SplitJaxpr(without_dead_code(known), *static)
 
 
 def with_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -188,18 +176,18 @@ def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
     """The known part is a call now, and the linear part is a call that is written down."""
     nonzeros, jaxpr = tuple(type(t) is not Zero for t in tangents), params[call.jaxpr_param]
     with call.inside(params):
-        known, linear, nonzeros_out, sources = linearize_jaxpr(jaxpr, nonzeros)
-    n, n_outs, n_new = len(primals), len(nonzeros_out), sources.count(None)
+        split = linearize_jaxpr(jaxpr, nonzeros)
+    n, linear, nonzeros_out = len(primals), split.unknown, split.out_unknowns
+    n_outs = len(nonzeros_out)
     # The parameters have entries for the operands and results of the call's JVP.
     with_tangents = [*range(n), *partition_list(nonzeros, range(n))[1]]
     outs_with_tangents = [*range(n_outs), *partition_list(nonzeros_out, range(n_outs))[1]]
     params = call.params(params, jaxpr, with_tangents, outs_with_tangents)
     with set_current_trace(trace.parent):  # type: ignore[arg-type]
         results = call.primitive.bind(*primals, **call.params(
-            params, known, range(n), [*range(n_outs), *[None] * n_new], shared=True))
-    outs, new = results[:n_outs], iter(results[n_outs:])
-    inputs = [*primals, *jaxpr.consts, *outs]
-    residuals = [next(new) if i is None else inputs[i] for i in sources]
+            params, split.known, range(n), [*range(n_outs), *[None] * split.n_new], shared=True))
+    outs = results[:n_outs]
+    residuals = split.residuals(results, [*primals, *jaxpr.consts, *outs])
     operands = [*residuals, *partition_list(nonzeros, tangents)[1]]
     in_sources = [*[None] * len(residuals), *range(n, len(with_tangents))]
     linear_params = call.params(params, linear, in_sources,

@@ -211,7 +211,7 @@ from ..naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .staging import abstractify_args, trace_to_jaxpr
+from .staging import abstractify_args, jaxpr_of
 from .tree import (
     ensure_index_tuple,
     ensure_str_tuple,
@@ -264,7 +264,7 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
     flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
     info = traced_info(traced_for, fun, in_tree, statics, out_tree)
     in_avals = abstractify_args(fun, leaves, lambda: info.arg_names)
-    closed = trace_to_jaxpr(flat_fun, in_avals, info)
+    closed = jaxpr_of(flat_fun, in_avals, info)
     return checks.constants_apart(closed, fun, leaves), out_tree()
 
 

@@ -43,7 +43,7 @@ from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
-from .staging import abstractify_args, trace_to_jaxpr
+from .staging import abstractify_args, jaxpr_of
 from .tree import (
     PyTreeDef,
     flatten_fun,
@@ -307,7 +307,7 @@ class JitFunction:
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
         info = traced_info("jit", fun, call.in_tree, statics, out_tree)
         with timed("jaxpr_trace", fun_name(fun)):
-            jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
+            jaxpr = jaxpr_of(flat_fun, in_avals, info)
         if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)
                for c in jaxpr.consts):
             return Tracing(jaxpr, out_tree(), ())

@@ -1,6 +1,6 @@
 """Chapter 7: how is a program run when only some of its arguments are known?
 
-    partial_eval_jaxpr : (a, b → c, d)  →  (a → c, residuals), (residuals, b → d)
+    partial_eval_jaxpr : (a, b → c, d) → (a → c, residuals), (residuals, b → d)
     linearize_flat     : (a → b) → a → (b, jaxpr of T a ⊸ T b)
 
 Here `a` is known now, and `b` will be known later. `JaxprTrace` computes the operations on known
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import NamedTuple
 
 from ..checks import partial_eval as checks
 from ..source import source
@@ -159,48 +159,81 @@ def _dce_of_call(call: Call, used_outputs, eqn):
 # Partial evaluation of a whole jaxpr.
 
 
+class SplitJaxpr(NamedTuple):
+    """A program in two parts: what can be computed now, and what has to wait.
+
+    `known` maps the known arguments to the known results, and then to the new residuals. `unknown`
+    maps all residuals and the unknown arguments to the unknown results. `out_unknowns` says which
+    results those are. `sources` has an entry for each residual: `None` for a new one, or else the
+    position of the residual among the values that the caller has: the known arguments, or more.
+    """
+
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    out_unknowns: tuple[bool, ...]
+    sources: tuple[int | None, ...]
+
+    @property
+    def n_new(self) -> int:
+        """The number of new residuals."""
+        return self.sources.count(None)
+
+    def residuals(self, known_outs: Sequence, inputs: Sequence) -> list:
+        """All residuals, from the results of `known` and from the values of the `sources`."""
+        new = iter(known_outs[len(known_outs) - self.n_new:])
+        return [next(new) if i is None else inputs[i] for i in self.sources]
+
+
 @weakref_cache
-def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
-                       forward_more: bool = False):
+def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple) -> SplitJaxpr:
     """Split a jaxpr into a jaxpr of its known arguments, and one that needs the unknown arguments.
+
+    A residual that is a known argument is not new.
 
     Args:
       unknowns: for each argument, whether it is unknown.
       instantiate: for each result, whether it must count as unknown even if it is known.
-
-    Returns:
-      `(known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded)`. The first jaxpr maps
-      the known arguments to the known results and `n_residuals` new residuals. The second jaxpr
-      maps all residuals and the unknown arguments to the unknown results. `forwarded` has an entry
-      for each residual: `None` for a new one, or else the position of the known argument that the
-      residual is. With `forward_more` it may also be a constant of the jaxpr or a known result,
-      whose positions follow those of the known arguments.
     """
-    unknown_jaxpr: Any = None
-    out_unknowns: list[bool] = []
-    forwarded: list[int | None] = []
+    return _split(jaxpr, unknowns, instantiate, lambda known_args, known_outs: known_args)
 
+
+@weakref_cache
+def partial_eval_call(jaxpr: ClosedJaxpr, unknowns: tuple) -> SplitJaxpr:
+    """`partial_eval_jaxpr` for the body of a call, where the caller has more values: the known
+    arguments, the constants of the jaxpr, and the known results."""
+    def sources(known_args, known_outs):
+        return [*known_args, *jaxpr.consts, *known_outs]
+
+    split = _split(jaxpr, unknowns, (False,) * len(jaxpr.outvars), sources)
+    return split._replace(known=without_dead_code(split.known))
+
+
+def _split(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple, sources: Callable):
+    """`sources(known_args, known_outs)` are the values that need not be new residuals."""
     def known_fun(*known_args):
-        nonlocal unknown_jaxpr
         trace = JaxprTrace(state.trace)
         with new_trace(trace):
             unknown_args = map(trace.new_arg, partition_list(unknowns, jaxpr.in_avals)[1])
             args = merge_lists(unknowns, known_args, unknown_args)
             outs = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-            out_unknowns[:] = [trace.is_unknown(out) or force
-                               for out, force in zip(outs, instantiate)]
+            out_unknowns = tuple([trace.is_unknown(out) or force
+                                  for out, force in zip(outs, instantiate)])
             known_outs, unknown_outs = partition_list(out_unknowns, outs)
             closed = _built(trace, unknown_outs, jaxpr.debug_info)
-        unknown_jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-        sources = [*known_args, *((*jaxpr.consts, *known_outs) if forward_more else ())]
-        position = {id(x): i for i, x in reversed([*enumerate(sources)])}
-        forwarded[:] = [position.get(id(x)) for x in closed.consts]
-        return known_outs + [x for x, i in zip(closed.consts, forwarded) if i is None]
+        new, places = new_residuals(closed.consts, sources(known_args, known_outs))
+        unknown = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
+        return known_outs + new, (unknown, out_unknowns, places)
 
     known_avals = partition_list(unknowns, jaxpr.in_avals)[0]
-    known_jaxpr = trace_to_jaxpr(known_fun, known_avals, jaxpr.debug_info)
-    n_residuals = forwarded.count(None)
-    return known_jaxpr, unknown_jaxpr, tuple(out_unknowns), n_residuals, tuple(forwarded)
+    known, static = trace_to_jaxpr(known_fun, known_avals, jaxpr.debug_info)
+    return SplitJaxpr(known, *static)
+
+
+def new_residuals(residuals: Sequence, sources: Sequence) -> tuple[list, tuple[int | None, ...]]:
+    """The residuals that are none of the `sources`; and the place of each one there, or `None`."""
+    position = {id(x): i for i, x in reversed([*enumerate(sources)])}
+    places = tuple([position.get(id(x)) for x in residuals])
+    return [x for x, place in zip(residuals, places) if place is None], places
 
 
 def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = False) -> ClosedJaxpr:
@@ -215,26 +248,23 @@ def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = Fals
 @rule_for_calls(partial_eval_rules)
 def _partial_eval_of_call(call: Call, trace, primitive, args, params):
     """A call becomes two calls: the known one runs now, and the unknown one is written down."""
-    jaxpr = params[call.jaxpr_param]
     unknowns = tuple(map(trace.is_unknown, args))
     with call.inside(params):
-        known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
-            jaxpr, unknowns, (False,) * len(jaxpr.outvars), True)
-    known_jaxpr = without_dead_code(known_jaxpr)
+        jaxpr = params[call.jaxpr_param]
+        split = partial_eval_call(jaxpr, unknowns)
     known_ins, unknown_ins = partition_list(unknowns, range(len(args)))
-    known_outs, unknown_outs = partition_list(out_unknowns, range(len(out_unknowns)))
+    places = range(len(split.out_unknowns))
+    known_outs, unknown_outs = partition_list(split.out_unknowns, places)
     known_args, results = [args[i] for i in known_ins], []
-    if known_jaxpr.outvars or known_jaxpr.effects:
+    if split.known.outvars or split.known.effects:
         results = primitive.bind(*known_args, **call.params(
-            params, known_jaxpr, known_ins, [*known_outs, *[None] * n_residuals], shared=True))
-    computed = iter(results[len(results) - n_residuals:])
-    inputs = [*known_args, *jaxpr.consts, *results]
-    residuals = [next(computed) if place is None else inputs[place] for place in forwarded]
+            params, split.known, known_ins, [*known_outs, *[None] * split.n_new], shared=True))
+    residuals = split.residuals(results, [*known_args, *jaxpr.consts, *results])
     operands = [*residuals, *(args[i] for i in unknown_ins)]
     sources = [*[None] * len(residuals), *unknown_ins]
-    unknown_params = call.params(params, unknown_jaxpr, sources, unknown_outs, shared=True)
+    unknown_params = call.params(params, split.unknown, sources, unknown_outs, shared=True)
     unknown_results = default_partial_eval(trace, primitive, operands, unknown_params)
-    return merge_lists(out_unknowns, results, unknown_results)
+    return merge_lists(split.out_unknowns, results, unknown_results)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Chapter 5: how does a Python function become a jaxpr?
 
-    trace_to_jaxpr : (a → b) → types of a → jaxpr of (a → b)
+    trace_to_jaxpr : (a → (b, static)) → types of a → (jaxpr of (a → b), static)
 
 `DynamicJaxprTrace` computes nothing. It writes down each primitive as an equation, and its tracers
 stand for the variables. Each tracer has a type, but no value. Python's own loops, conditions and
@@ -178,8 +178,11 @@ staging_rules[convert_element_type_p] = _stage_conversion
 
 
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
-                   debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
-    """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
+                   debug_info: DebugInfo | None = None,
+                   copy_constants: bool = True) -> tuple[ClosedJaxpr, Any]:
+    """Trace `fun` at arguments of these types: the jaxpr, and the static result.
+
+    `fun` takes arrays. It returns a list of arrays, and anything that is known at trace-time.
 
     The constants of the jaxpr are the arrays that `fun` closed over, including the tracers of
     outer traces. NumPy arrays are copied, because their contents can change. With
@@ -187,14 +190,22 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     """
     trace = DynamicJaxprTrace(debug_info)
     with new_trace(trace), own_source():
-        outvars = _traced_results(trace, fun, in_avals)
-    return checks.finished_trace(trace.builder.build(outvars, debug_info, copy_constants), trace)
+        outvars, static = _traced_results(trace, fun, in_avals)
+    closed = trace.builder.build(outvars, debug_info, copy_constants)
+    return checks.finished_trace(closed, trace), static
 
 
-def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence) -> list[Atom]:
-    outs = fun(*map(trace.new_arg, in_avals))
+def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence):
+    outs, static = fun(*map(trace.new_arg, in_avals))
     checks.traced_results(outs, trace.debug_info)
-    return [trace.atom(out) for out in outs]
+    return [trace.atom(out) for out in outs], static
+
+
+def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugInfo | None = None,
+             copy_constants: bool = True) -> ClosedJaxpr:
+    """`trace_to_jaxpr` for a function that returns a list of arrays, and nothing static."""
+    return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info,
+                          copy_constants)[0]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -262,20 +273,18 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
     Returns:
       the new `ClosedJaxpr`, and for each result whether its tangent is among the new results.
     """
-    nonzeros_out: list[bool] = []
-
     def jvp_fun(*args):
         primals, nonzero_tangents = split_list(args, [len(nonzeros)])
         zeros = map(Zero.from_primal_value, partition_list(nonzeros, primals)[0])
         tangents = merge_lists(nonzeros, zeros, nonzero_tangents)
         outs, out_tangents = jvpfun(jaxpr_as_fun(jaxpr), primals, tangents)
-        nonzeros_out[:] = [type(t) is not Zero or force
-                           for t, force in zip(out_tangents, instantiate)]
-        return [*outs, *map(instantiate_zeros, partition_list(nonzeros_out, out_tangents)[1])]
+        nonzeros_out = tuple([type(t) is not Zero or force
+                              for t, force in zip(out_tangents, instantiate)])
+        kept = partition_list(nonzeros_out, out_tangents)[1]
+        return [*outs, *map(instantiate_zeros, kept)], nonzeros_out
 
     tangent_avals = [a.to_tangent_aval() for a in partition_list(nonzeros, jaxpr.in_avals)[1]]
-    closed = trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
-    return closed, tuple(nonzeros_out)
+    return trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
 
 
 @weakref_cache
@@ -289,16 +298,12 @@ def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data, in_dims: tuple, out_dims: tuple |
     Returns:
       the new `ClosedJaxpr`, and the positions of the batch dimensions in its results.
     """
-    dims: list[int | None] = []
-
     def batched_fun(*args):
-        outs, dims[:] = batch_subtrace(jaxpr_as_fun(jaxpr), axis_data, in_dims, args)
+        outs, dims = batch_subtrace(jaxpr_as_fun(jaxpr), axis_data, in_dims, args)
         if out_dims is None:
-            return outs
-        outs = [matchaxis(axis_data, d, wanted, x) for x, d, wanted in zip(outs, dims, out_dims)]
-        dims[:] = out_dims
-        return outs
+            return outs, tuple(dims)
+        return [*map(functools.partial(matchaxis, axis_data), dims, out_dims, outs)], out_dims
 
     in_avals = [unmapped_aval(axis_data.size, d, aval, axis_data.placement)
                 for d, aval in zip(in_dims, jaxpr.in_avals)]
-    return trace_to_jaxpr(batched_fun, in_avals, jaxpr.debug_info), tuple(dims)
+    return trace_to_jaxpr(batched_fun, in_avals, jaxpr.debug_info)

@@ -13,6 +13,7 @@ In JAX: `backward_pass` and the rules' makers in `jax/_src/interpreters/ad.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,8 +74,15 @@ def is_undefined_primal(x) -> bool:
 # of them is not `Zero`. The cotangents of operands that are not linear are ignored.
 primitive_transposes: dict[Primitive, Callable] = {}
 
-# The primitives whose rule is a user's, which may return something for cotangents that are zero.
-affine_transposes: set[Primitive] = set()
+
+class TransposeOfZeros(NamedTuple):
+    """An entry in `primitive_transposes`: a rule that may return something for cotangents that are
+    all zero, as a user's rule may. It runs if another cotangent of the program is not zero."""
+
+    rule: Callable
+
+    def __call__(self, ct, *operands, **params):
+        return self.rule(ct, *operands, **params)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
@@ -97,15 +105,20 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
     for v, ct in zip(jaxpr.outvars, cts):
         if is_undefined_primal(env.get(v)):
             env[v].accum(ct)
-    affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()
+    all_zero = _all_zero(cts)
     for eqn in at_sources([eqn for eqn, _ in reversed(linear_eqns)]):
         _, operands = linear_eqns.pop()
         cts = [env.pop(v).freeze() for v in eqn.outvars]
-        if eqn.effects or eqn.primitive in affine or {*map(type, cts)} - {Zero}:
+        of_zeros = type(primitive_transposes.get(eqn.primitive)) is TransposeOfZeros
+        if eqn.effects or not _all_zero(cts) or (of_zeros and not all_zero):
             for x, ct in zip(operands, _transpose_eqn(eqn, cts, operands)):
                 if isinstance(x, UndefinedPrimal):
                     x.accum(ct)
     return [x.freeze() if type(x) is UndefinedPrimal else None for x in args]
+
+
+def _all_zero(cts: Sequence) -> bool:
+    return all(type(ct) is Zero for ct in cts)
 
 
 def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[tuple[JaxprEqn, list]]:
@@ -288,7 +301,6 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, kinds: tuple, in_avals: tuple, ct_avals:
       the new `ClosedJaxpr`, and for each `UndefinedPrimal` whether its cotangent is a result.
     """
     is_zero = [aval is None for aval in ct_avals]
-    nonzero_out: list[bool] = []
 
     def transposed(*args):
         values, nonzero = split_list(args, [len(in_avals)])
@@ -299,11 +311,11 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, kinds: tuple, in_avals: tuple, ct_avals:
         cts = merge_lists(is_zero, nonzero, map(Zero, partition_list(is_zero, jaxpr.out_avals)[1]))
         cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
         cts = [ct for ct in cts if ct is not None]
-        nonzero_out[:] = [type(ct) is not Zero for ct in cts]
-        return partition_list(nonzero_out, cts)[1]
+        nonzero_out = tuple([type(ct) is not Zero for ct in cts])
+        return partition_list(nonzero_out, cts)[1], nonzero_out
 
     avals = (*in_avals, *partition_list(is_zero, ct_avals)[0])
-    return trace_to_jaxpr(transposed, avals, jaxpr.debug_info), tuple(nonzero_out)
+    return trace_to_jaxpr(transposed, avals, jaxpr.debug_info)
 
 
 def nonzero_avals(cts) -> tuple:

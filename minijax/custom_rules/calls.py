@@ -12,7 +12,7 @@ from ..core.forward import jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import partial_eval_rules
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.transposition import backward_pass, primitive_transposes
 
 
@@ -28,7 +28,7 @@ class CallPrimitive(Primitive):
     def bind(self, *args, **params):
         if "call_jaxpr" not in params:
             fun, *args = params.pop("subfuns", ()) + args
-            closed = trace_to_jaxpr(fun, [*map(typeof, args)])
+            closed = jaxpr_of(fun, [*map(typeof, args)])
             args = [*closed.consts, *args]
             params["call_jaxpr"] = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         return super().bind(*args, **params)

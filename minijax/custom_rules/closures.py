@@ -14,7 +14,7 @@ from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_fun_nokwargs, tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
@@ -50,7 +50,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
     leaves, in_tree = tree_flatten(example_args)
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     debug_info = DebugInfo("closure_convert", fun_sourceinfo(fun))
-    closed = trace_to_jaxpr(flat_fun, [typeof(x) for x in leaves], debug_info)
+    closed = jaxpr_of(flat_fun, [typeof(x) for x in leaves], debug_info)
     hoist = [*map(_maybe_perturbed, closed.consts)]
     kept, hoisted = partition_list(hoist, closed.consts)
 
@@ -130,7 +130,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any,
 
 def _closed(flat_fun, in_avals):
     """A function as a jaxpr without constants, and the values it closed over."""
-    jaxpr = trace_to_jaxpr(flat_fun, in_avals)
+    jaxpr = jaxpr_of(flat_fun, in_avals)
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
 
 

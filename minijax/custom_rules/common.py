@@ -31,7 +31,7 @@ from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import constant, ensure_array
-from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
+from ..core.staging import DynamicJaxprTrace, jaxpr_of, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
@@ -315,7 +315,7 @@ def as_fun(call_jaxpr) -> Callable:
 
 def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, list]:
     """`fun` as a jaxpr without constants, and the values it closed over: its first arguments."""
-    jaxpr = trace_to_jaxpr(fun, [typeof(x) for x in args], fun.debug_info)
+    jaxpr = jaxpr_of(fun, [typeof(x) for x in args], fun.debug_info)
     try:
         for x in jaxpr.consts:
             trace.atom(x)
@@ -336,19 +336,17 @@ def run_later(rule: Callable, *args) -> list:
     if not state.trace.staging:
         return rule(*args)
     traced, others, tracers = _tracers_apart(args)
-    traced_outs: list[bool] = []
-    other_outs: list = []
 
     def of_tracers(*inner):
         outs = rule(*merge_lists(traced, others, inner))
         references = {id(x): outer for x, outer in zip(inner, tracers) if is_reference(x)}
-        traced_outs[:] = [isinstance(x, Tracer) and id(x) not in references for x in outs]
+        traced_outs = [isinstance(x, Tracer) and id(x) not in references for x in outs]
         passed, outs = partition_list(traced_outs, outs)
-        other_outs[:] = [references.get(id(x), x) for x in passed]
-        return outs
+        return outs, (traced_outs, [references.get(id(x), x) for x in passed])
 
     with unchecked_constants(without_dead_code):
-        closed = trace_to_jaxpr(of_tracers, [*map(typeof, tracers)], copy_constants=False)
+        closed, (traced_outs, other_outs) = trace_to_jaxpr(
+            of_tracers, [*map(typeof, tracers)], copy_constants=False)
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *tracers)
     return merge_lists(traced_outs, other_outs, outs)
 

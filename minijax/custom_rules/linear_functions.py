@@ -19,7 +19,7 @@ from ..core.jaxpr import jaxpr_as_fun
 from ..core.jit import jit
 from ..core.partial_eval import partial_eval_jaxpr
 from ..core.primitives import ensure_array
-from ..core.staging import shaped_abstractify, trace_to_jaxpr
+from ..core.staging import jaxpr_of, shaped_abstractify
 from ..core.transposition import UndefinedPrimal, backward_pass
 from ..core.tree import (
     Partial,
@@ -95,7 +95,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     leaves, in_tree = tree_flatten(primals)
     in_avals = [*map(shaped_abstractify, leaves)]
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    closed = trace_to_jaxpr(flat_fun, in_avals)
+    closed = jaxpr_of(flat_fun, in_avals)
     checks.linear_types(in_avals, closed.out_avals)
     # What does not depend on the arguments is computed now, also inside of calls.
     known, linear, *_ = partial_eval_jaxpr(

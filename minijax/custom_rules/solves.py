@@ -14,7 +14,7 @@ from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.staging import batch_jaxpr, trace_to_jaxpr
+from ..core.staging import batch_jaxpr, jaxpr_of
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
 from ..core.util import split_list
@@ -30,7 +30,7 @@ from .linear_functions import linear_transpose
 def _stage(fun: Callable, user_fun: Callable, in_tree: PyTreeDef, avals) -> tuple:
     """A function of trees as a jaxpr without constants, what it closed over, its result's tree."""
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("custom_solve", fun_sourceinfo(user_fun)))
+    jaxpr = jaxpr_of(flat_fun, avals, DebugInfo("custom_solve", fun_sourceinfo(user_fun)))
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts, out_tree()
 
 

@@ -37,8 +37,8 @@ from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
-from ..core.staging import staging_rules, trace_to_jaxpr
-from ..core.transposition import affine_transposes, primitive_transposes
+from ..core.staging import jaxpr_of, staging_rules
+from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import (
     PyTreeDef,
     flatten_fun_nokwargs,
@@ -485,8 +485,7 @@ custom_lin_p.def_effectful_abstract_eval(  # it has no effects, but takes refere
 primitive_batchers[custom_lin_p] = _forward_mode_error
 register_lowering(custom_lin_p, lambda ctx, *operands, **params:
                   [Unusable(aval, _forward_mode_error) for aval in ctx.avals_out])
-primitive_transposes[custom_lin_p] = _transpose
-affine_transposes.add(custom_lin_p)
+primitive_transposes[custom_lin_p] = TransposeOfZeros(_transpose)
 pp_rules["custom_lin"] = lambda params: {
     name: params[name] for name in ("bwd", "in_zeros", "num_res", "symbolic_zeros")}
 
@@ -520,7 +519,7 @@ def custom_gradient(fun: Callable) -> custom_vjp:
         out, rule = _value_and_rule(fun, fun(*args, **kwargs))
         leaves, tree = tree_flatten((out,))
         flat_rule, in_tree = flatten_fun_nokwargs(rule, tree)
-        jaxpr = trace_to_jaxpr(flat_rule, [typeof(x).to_cotangent_aval() for x in leaves])
+        jaxpr = jaxpr_of(flat_rule, [typeof(x).to_cotangent_aval() for x in leaves])
         return out, Pullback(jaxpr.consts, (jaxpr.jaxpr, in_tree()))
 
     def bwd(pullback, ct):

@@ -40,7 +40,7 @@ from ..core.effects import (
 )
 from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
@@ -558,7 +558,7 @@ def _lower_for_one(ctx, primitive, operands, params) -> list:
         return []
 
     with inside(scope):
-        jaxpr = trace_to_jaxpr(show, [x.aval.update(placement=None) for x in operands])
+        jaxpr = jaxpr_of(show, [x.aval.update(placement=None) for x in operands])
     return lowering_rules[shard_map_p](
         ctx, *operands, jaxpr=jaxpr, in_specs=(P(),) * len(operands), out_specs=(),
         **scope._asdict())

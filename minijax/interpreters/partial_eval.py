@@ -2,7 +2,8 @@
 
 # chapter 5
 from ..core.core import current_trace as _current_trace, new_trace as _new_trace, typeof as _typeof
-from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr as _trace_to_jaxpr
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
+from ..core.staging import jaxpr_of as _jaxpr_of
 
 
 def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
@@ -12,7 +13,7 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
     >>> pe.trace_to_jaxpr_dynamic(lambda x: [x * 2], [jax.typeof(1.0)])[0]
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
-    closed = _trace_to_jaxpr(fun, in_avals)
+    closed = _jaxpr_of(fun, in_avals)
     return closed.jaxpr, closed.out_avals, closed.consts
 
 # chapter 7

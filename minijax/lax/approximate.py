@@ -18,7 +18,7 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import register_lowering, tensor_type, with_dtype, with_shape
 from ..core.primitives import lowest
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..runtime import xla
 from ..runtime.dispatch import apply_primitive
 from . import elementwise as prim
@@ -54,7 +54,7 @@ def _comparator(is_max_k: bool, dtype):
     """The jaxpr that says of two values, with their indices, whether the first goes first."""
     value, index = ShapedArray((), dtype), ShapedArray((), np.dtype(np.int32))
     compare = prim.gt if is_max_k else prim.lt
-    return trace_to_jaxpr(lambda x, y, i, j: [compare(x, y)], (value, value, index, index))
+    return jaxpr_of(lambda x, y, i, j: [compare(x, y)], (value, value, index, index))
 
 
 def _lower(ctx, x, *, k, reduction_dimension, recall_target, is_max_k,

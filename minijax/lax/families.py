@@ -19,7 +19,7 @@ from ..core.forward import defjvp, defjvp2
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering, typed_text, with_dtype
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, is_accuracy
@@ -214,7 +214,7 @@ def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:
 
     def rule(ctx, *operands, **params):
         in_avals = tuple(x.aval.update(placement=None) for x in operands)
-        jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
+        jaxpr = jaxpr_of(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
         outs = ctx.inline(jaxpr, operands)
         return outs if multiple_results else outs[0]
 

@@ -19,7 +19,7 @@ from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.primitives import add_p, all_weak, ge_p, lowest, make_primitive, or_p, select
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
@@ -113,7 +113,7 @@ def _never_selected(select_prim: Primitive, dtype):
 @functools.cache
 def _scalar_jaxpr(primitive: Primitive, dtype: np.dtype) -> ClosedJaxpr:
     aval = ShapedArray((), dtype)
-    return trace_to_jaxpr(lambda x, y: [primitive.bind(x, y)], (aval, aval))
+    return jaxpr_of(lambda x, y: [primitive.bind(x, y)], (aval, aval))
 
 
 def _scatter_in_windows(source, operand, *, select_prim, window_dimensions, window_strides,

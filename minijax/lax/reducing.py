@@ -24,7 +24,7 @@ from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
 from ..core.primitives import convert, lowest
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
 from . import bitwise, reductions
@@ -70,7 +70,7 @@ def _reducer_jaxpr(name, computation, tree, avals):
         out_trees.append(out_tree)
         return out
 
-    closed = trace_to_jaxpr(flat, (*avals, *avals))
+    closed = jaxpr_of(flat, (*avals, *avals))
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError("The function of a reduction cannot close over traced values.")
     if out_trees[0] != tree:

@@ -18,7 +18,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import cache_of, remember, traces
 from ..core.lowering import register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose, is_undefined_primal
 from ..runtime.dispatch import apply_primitive
 from ..settings import trace_context
@@ -182,7 +182,7 @@ def _combining_jaxpr(combine: Callable, aval: ShapedArray) -> ClosedJaxpr:
     """
     known = _combining_jaxprs.setdefault(state.trace, {})
     if (combine, aval) not in known:
-        known[combine, aval] = trace_to_jaxpr(lambda x, y: [combine(x, y)], (aval, aval))
+        known[combine, aval] = jaxpr_of(lambda x, y: [combine(x, y)], (aval, aval))
     return known[combine, aval]
 
 
@@ -270,7 +270,7 @@ def _applied_jaxpr(func, scalar):
 
 def _trace_applied(func, scalar):
     """The second argument is the unused update."""
-    closed = trace_to_jaxpr(lambda x, _: [_one_array(func(x))], (scalar, scalar))
+    closed = jaxpr_of(lambda x, _: [_one_array(func(x))], (scalar, scalar))
     (out,) = closed.out_avals
     if (out.shape, out.dtype) != ((), scalar.dtype):
         raise ValueError(f"apply: the function of an element of type {scalar.dtype.name} must "

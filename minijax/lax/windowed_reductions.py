@@ -23,7 +23,7 @@ from ..core.forward import Zero, defjvp, deflinear_jvp, instantiate_zeros, primi
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Constant, register_lowering, with_shape
 from ..core.primitives import constant, ge_p, le_p, lowest, make_primitive
-from ..core.staging import jvp_jaxpr, trace_to_jaxpr
+from ..core.staging import jaxpr_of, jvp_jaxpr
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
 from ..core.util import split_list
@@ -259,7 +259,7 @@ def _known_primitive(computation, inits) -> Primitive | None:
 @functools.cache
 def _scalar_jaxpr(combine: Callable, dtype: np.dtype) -> ClosedJaxpr:
     aval = ShapedArray((), dtype)
-    return trace_to_jaxpr(lambda x, y: [combine(x, y)], (aval, aval))
+    return jaxpr_of(lambda x, y: [combine(x, y)], (aval, aval))
 
 
 def _row(name: str, combine: Callable, identity: Callable) -> Primitive:

@@ -12,7 +12,7 @@ from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
 from ..pytree.arguments import argument_avals
@@ -251,7 +251,7 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, call) -> _Staged:
 
     shards = [scope.shard_aval(spec, aval) for spec, aval in zip(in_specs, avals)]
     with inside(scope):
-        jaxpr = trace_to_jaxpr(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
+        jaxpr = jaxpr_of(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
                                copy_constants=False)
     check_out_specs(f, scope, specs, jaxpr.out_avals, out_tree)
     return _Staged(ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,

@@ -36,7 +36,7 @@ from ..core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ..core.staging import batch_jaxpr, trace_to_jaxpr, weakref_cache
+from ..core.staging import batch_jaxpr, jaxpr_of, trace_to_jaxpr, weakref_cache
 from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
@@ -289,11 +289,10 @@ class _Split(NamedTuple):
 
 @weakref_cache
 def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
-    known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+    known, unknown, out_unknowns, forwarded = partial_eval_jaxpr(
         jaxpr, unknowns, (False,) * len(jaxpr.outvars))
-    n_args, n_outs = len(known.invars), len(known.outvars) - n_residuals
-    outvars, residuals = split_list(known.outvars, [n_outs])
-    numbers = iter(range(n_outs, n_outs + n_residuals))
+    n_args, n_outs = len(known.invars), out_unknowns.count(False)
+    numbers = iter(range(n_outs, len(known.outvars)))
     sources = [n_args + _first(known.outvars, next(numbers)) if i is None else i for i in forwarded]
     new = sorted({i for i in sources if i >= n_args + n_outs})
     sources = [n_args + n_outs + new.index(i) if i in new else i for i in sources]
@@ -309,8 +308,8 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
 
     given = [*known.in_avals, *known.out_avals[:n_outs], *map(_with_dimension_aval, new_avals)]
     in_avals = [*(given[i] for i in sources), *unknown.in_avals[len(sources):]]
-    return _Split(trace_to_jaxpr(known_fun, known.in_avals, jaxpr.debug_info),
-                  trace_to_jaxpr(unknown_fun, in_avals, jaxpr.debug_info),
+    return _Split(jaxpr_of(known_fun, known.in_avals, jaxpr.debug_info),
+                  jaxpr_of(unknown_fun, in_avals, jaxpr.debug_info),
                   out_unknowns, sources, [*map(scope.whole_spec, new_avals)])
 
 
@@ -388,8 +387,8 @@ def _choose_in_body(eqn, used, policy):
     specs = tuple(scope.whole_spec(v.aval) for v in saved)
     residuals = [Var(scope.unshard_aval(*pair)) for pair in zip(specs, avals)]
     with inside(scope):
-        whole = trace_to_jaxpr(whole_fun, whole.in_avals, jaxpr.debug_info)
-        rest = trace_to_jaxpr(rest_fun, [*avals, *closed.in_avals], jaxpr.debug_info)
+        whole = jaxpr_of(whole_fun, whole.in_avals, jaxpr.debug_info)
+        rest = jaxpr_of(rest_fun, [*avals, *closed.in_avals], jaxpr.debug_info)
     again = eqn.replace(
         invars=[*residuals, *eqn.invars], outvars=partition_list(used, eqn.outvars)[1],
         params=params | {"jaxpr": rest, "in_specs": specs + params["in_specs"],
@@ -447,8 +446,6 @@ def _shared(ct, n):
 def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
     """The body of the transpose, of nonzero cotangents and nonlinear arguments; and for each linear
     argument whether its cotangent is a result."""
-    nonzeros_in: list[bool] = []
-
     def transposed(*args):
         cts, known = split_list(args, [sum(nonzeros)])
         zeros = [Zero(aval) for aval in partition_list(nonzeros, jaxpr.out_avals)[0]]
@@ -457,8 +454,8 @@ def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
         all_cts = merge_lists(nonzeros, zeros, cts)
         cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, all_cts)
         cts_in = [_gathered(ct, spec) for ct, spec in zip(cts_in, in_specs) if ct is not None]
-        nonzeros_in[:] = [type(ct) is not Zero for ct in cts_in]
-        return partition_list(nonzeros_in, cts_in)[1]
+        nonzeros_in = [type(ct) is not Zero for ct in cts_in]
+        return partition_list(nonzeros_in, cts_in)[1], nonzeros_in
 
     def _gathered(ct, spec):
         if type(ct) is Zero or scope.check_vma:
@@ -469,7 +466,7 @@ def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
     in_avals = [scope.shard_aval(_of_cotangents(spec), aval)
                 for spec, aval in zip(out_specs, ct_avals) if aval is not None]
     in_avals += partition_list(linear, jaxpr.in_avals)[0]
-    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), nonzeros_in
+    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info)
 
 
 primitive_transposes[shard_map_p] = _transpose

@@ -28,7 +28,7 @@ from ..core.jaxpr import (
     jaxprs_in_params,
     no_effects,
 )
-from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, jaxpr_of
 from ..core.tree import tree_flatten
 from ..lax.shaping import expand_dims
 from .typed import varying_axes
@@ -114,7 +114,7 @@ def _values(tracer: DynamicJaxprTracer) -> Any:
         (x,) = jaxpr_as_fun(so_far)(*shards)
         return [expand_dims(varying(x, axes), (0,))]
 
-    jaxpr = trace_to_jaxpr(value, so_far.in_avals)
+    jaxpr = jaxpr_of(value, so_far.in_avals)
     with set_current_trace(eval_trace):
         whole = evaluate(jaxpr, leaves)
     return whole if whole.is_fully_addressable else None

@@ -23,7 +23,7 @@ from ..core.dtypes import ExtendedDType, issubdtype, storage_dtype
 from ..core.forward import defjvp_zero
 from ..core.lowering import Value, register_lowering, stored, tensor_type
 from ..core.primitives import elementwise_shape
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import jaxpr_of
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type_p
@@ -184,9 +184,9 @@ def _reinterpret(ctx, x, **params):
     """The bits of words read as one number, or the other way round."""
     (out,) = ctx.avals_out
     if "complex" in x.type:
-        return ctx.inline(trace_to_jaxpr(_apart, (stored(x.aval),)), [x])[0]
+        return ctx.inline(jaxpr_of(_apart, (stored(x.aval),)), [x])[0]
     if "complex" in tensor_type(out):
-        (number,) = ctx.inline(trace_to_jaxpr(_together, (x.aval.update(placement=None),)), [x])
+        (number,) = ctx.inline(jaxpr_of(_together, (x.aval.update(placement=None),)), [x])
         return Value(number.name, out)
     if storage_dtype(x.aval.dtype) == storage_dtype(out.dtype):  # keys of one word
         return ctx.op(f"stablehlo.reshape {x.name} : ({x.type}) -> {tensor_type(out)}", out)

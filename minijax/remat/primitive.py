@@ -35,7 +35,7 @@ from ..core.partial_eval import (
     without_dead_code,
 )
 from ..core.primitives import ensure_array
-from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.staging import jaxpr_of, weakref_cache
 from ..core.transposition import (
     UndefinedPrimal,
     primitive_transposes,
@@ -158,9 +158,9 @@ partial_eval_rules[remat_p] = _partial_eval
 @weakref_cache
 def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     """Split as if all residuals were saved. Then let the policy choose among them."""
-    known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
-        jaxpr, unknowns, (False,) * len(jaxpr.outvars))
-    known_outs, residuals = split_list(known.outvars, [len(known.outvars) - n_residuals])
+    split = partial_eval_jaxpr(jaxpr, unknowns, (False,) * len(jaxpr.outvars))
+    known, out_unknowns = split.known, split.out_unknowns
+    known_outs, residuals = split_list(known.outvars, [out_unknowns.count(False)])
     eqns, saved, eqns_again = choose_saved(known.jaxpr, residuals, policy)
     recompute = ClosedJaxpr(known.jaxpr.replace(
         invars=[*saved, *known.invars], outvars=residuals, eqns=eqns_again), known.consts)
@@ -168,12 +168,11 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     def again(*args):
         saved_values, all_args = split_list(args, [len(saved)])
         known_args, unknown_args = partition_list(unknowns, all_args)
-        computed = iter(named("rematted_computation", jaxpr_as_fun(recompute))(
-            *saved_values, *known_args))
-        needed = [next(computed) if i is None else known_args[i] for i in forwarded]
-        return jaxpr_as_fun(unknown)(*needed, *unknown_args)
+        computed = named("rematted_computation", jaxpr_as_fun(recompute))(
+            *saved_values, *known_args)
+        return jaxpr_as_fun(split.unknown)(*split.residuals(computed, known_args), *unknown_args)
 
-    again_jaxpr = trace_to_jaxpr(again, [*(v.aval for v in saved), *jaxpr.in_avals],
+    again_jaxpr = jaxpr_of(again, [*(v.aval for v in saved), *jaxpr.in_avals],
                                  jaxpr.debug_info)
     again_jaxpr, used = dce_closed(again_jaxpr, (True,) * len(again_jaxpr.outvars))
     saved_used, args_used = split_list(used, [len(saved)])

@@ -22,7 +22,7 @@ from ..core.effects import places_of_operands
 from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import filled, stop_gradient_p
-from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.staging import jaxpr_of, weakref_cache
 from ..core.util import split_list
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.common import Named, from_rule
@@ -49,7 +49,7 @@ def is_ref_type(aval: Any) -> bool:
 def discharge(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """The pure program of a jaxpr, which returns the contents of its references last."""
     in_avals = [inner_type(aval) for aval in jaxpr.in_avals]
-    return trace_to_jaxpr(lambda *args: run_discharged(jaxpr.jaxpr, jaxpr.consts, args),
+    return jaxpr_of(lambda *args: run_discharged(jaxpr.jaxpr, jaxpr.consts, args),
                           in_avals, jaxpr.debug_info)
 
 
@@ -88,7 +88,7 @@ def pure_function(fun: Callable, multiple_results: bool) -> Callable:
             out = fun(*args, **params)
             return [*out] if multiple_results else [out]
 
-        closed = trace_to_jaxpr(flat, [*map(typeof, args)])
+        closed = jaxpr_of(flat, [*map(typeof, args)])
         if uses_refs(closed.jaxpr):
             closed = discharge(closed)
         outs = jaxpr_as_fun(closed)(*args)
@@ -226,7 +226,7 @@ def _rules_on_contents(is_ref, *, call_jaxpr, fwd_jaxpr_thunk, bwd, out_trees, *
     def pure_fwd(perturbed, *leaves):
         refs = iter(ref_avals)
         avals = [next(refs) if ref else typeof(x) for x, ref in zip(leaves, is_ref)]
-        program = trace_to_jaxpr(functools.partial(fwd_jaxpr_thunk, perturbed), avals,
+        program = jaxpr_of(functools.partial(fwd_jaxpr_thunk, perturbed), avals,
                                  call_jaxpr.jaxpr.debug_info)
         checks.no_residual_references(program.out_avals[:out_trees()[1].num_leaves], is_ref_type)
         return jaxpr_as_fun(discharge(program))(*leaves)
@@ -271,7 +271,7 @@ def _discharge_shard_map(is_ref, values, params):
                                 for x, spec in zip(outs[n_outs:], specs)]
 
     with inside(scope):
-        pure = trace_to_jaxpr(body, [*map(inner_type, jaxpr.in_avals)], jaxpr.jaxpr.debug_info)
+        pure = jaxpr_of(body, [*map(inner_type, jaxpr.in_avals)], jaxpr.jaxpr.debug_info)
     rest["out_specs"] = (*params["out_specs"], *specs)
     for spec, aval in zip(rest["out_specs"], pure.out_avals):
         checks.contents_agree(spec, aval, varying_axes(aval), scope.check_vma)

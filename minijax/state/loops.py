@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..core.core import typeof
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.staging import jaxpr_of, weakref_cache
 from ..core.util import split_list
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
@@ -105,7 +105,7 @@ def _scan_body(jaxpr: ClosedJaxpr, places: Places, contents_avals: tuple) -> Clo
 
     avals = [*_constant_avals(jaxpr, places), *contents_avals,
              *map(inner_type, jaxpr.in_avals[len(places):])]
-    return trace_to_jaxpr(body, avals, jaxpr.jaxpr.debug_info)
+    return jaxpr_of(body, avals, jaxpr.jaxpr.debug_info)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -155,13 +155,13 @@ def _while_condition(cond: ClosedJaxpr, places: Places, contents_avals: tuple) -
         return _run(cond, places, consts, contents, carry)[0]
 
     avals = [*_constant_avals(cond, places), *contents_avals, *cond.in_avals[len(places):]]
-    return trace_to_jaxpr(new_cond, avals, cond.jaxpr.debug_info)
+    return jaxpr_of(new_cond, avals, cond.jaxpr.debug_info)
 
 
 @weakref_cache
 def _carried_condition(cond: ClosedJaxpr, carry_avals: tuple) -> ClosedJaxpr:
     """The condition of a loop that carries whether there is another round."""
-    return trace_to_jaxpr(lambda again, *_: [again], [*cond.out_avals, *carry_avals],
+    return jaxpr_of(lambda again, *_: [again], [*cond.out_avals, *carry_avals],
                           cond.jaxpr.debug_info)
 
 
@@ -180,7 +180,7 @@ def _body_and_condition(body: ClosedJaxpr, cond: ClosedJaxpr, body_places: Place
 
     avals = [*_constant_avals(cond, cond_places), *_constant_avals(body, body_places),
              *cond.out_avals, *contents_avals, *body.in_avals[len(body_places):]]
-    return trace_to_jaxpr(body_and_condition, avals, body.jaxpr.debug_info)
+    return jaxpr_of(body_and_condition, avals, body.jaxpr.debug_info)
 
 
 discharge_rules.update({scan_p: _discharge_scan, while_p: _discharge_while})

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.primitives import stop_gradient_p
-from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.staging import jaxpr_of, weakref_cache
 from .discharge import bind_eqn, is_ref_type, run_eqn
 from .primitives import NO_GRAD, inner_type
 
@@ -18,7 +18,7 @@ def discharge_some(jaxpr: ClosedJaxpr, wanted: tuple[bool, ...]) -> ClosedJaxpr:
     contents last. The others stay arguments."""
     in_avals = [inner_type(aval) if want else aval for aval, want in zip(jaxpr.in_avals, wanted)]
     kept = {v for v, want in zip(jaxpr.jaxpr.invars, wanted) if not want and is_ref_type(v.aval)}
-    return trace_to_jaxpr(lambda *args: _run(jaxpr.jaxpr, jaxpr.consts, args, kept),
+    return jaxpr_of(lambda *args: _run(jaxpr.jaxpr, jaxpr.consts, args, kept),
                           in_avals, jaxpr.debug_info)
 
 

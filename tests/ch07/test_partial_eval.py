@@ -20,6 +20,7 @@ from minijax.core.partial_eval import (
     dce_closed,
     dce_jaxpr,
     linearize_flat,
+    partial_eval_call,
     partial_eval_jaxpr,
 )
 from tests.ch01.same import close, outcome
@@ -379,17 +380,15 @@ def passed_through(x, y):
 SPLIT = {f.__name__: f for f in (chain, with_constants, with_jit, with_nested_jit, several_results, passed_through)}
 
 
-def recombine(parts, jaxpr, unknowns, args, forward_consts):
+def recombine(parts, jaxpr, unknowns, args):
     """The values of the whole, from those of the two parts."""
-    known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = parts
+    known_jaxpr, unknown_jaxpr, out_unknowns, _ = parts
     known_args = [x for x, unknown in zip(args, unknowns) if not unknown]
     known_outs = eval_jaxpr(known_jaxpr.jaxpr, known_jaxpr.consts, *known_args)
-    n_known = len(known_outs) - n_residuals
-    computed, sources = iter(known_outs[n_known:]), [*known_args, *jaxpr.consts]
-    residuals = [next(computed) if place is None else sources[place] for place in forwarded]
+    residuals = parts.residuals(known_outs, [*known_args, *jaxpr.consts, *known_outs])
     unknown_args = [x for x, unknown in zip(args, unknowns) if unknown]
     unknown_outs = iter(eval_jaxpr(unknown_jaxpr.jaxpr, unknown_jaxpr.consts, *residuals, *unknown_args))
-    known = iter(known_outs[:n_known])
+    known = iter(known_outs)
     return [next(unknown_outs) if unknown else next(known) for unknown in out_unknowns]
 
 
@@ -401,16 +400,17 @@ def test_the_two_parts_make_the_whole(name):
     closed = minijax.make_jaxpr(f)(*args)
     wants = eval_jaxpr(closed.jaxpr, closed.consts, *args)
     for unknowns in itertools.product((False, True), repeat=n):
+        halves = {(False,) * len(wants): partial_eval_call(closed, unknowns)}
         for instantiate in ((False,) * len(wants), (True,) * len(wants), (True,) + (False,) * (len(wants) - 1)):
-            for forward_consts in (False, True):
-                parts = partial_eval_jaxpr(closed, unknowns, instantiate, forward_consts)
-                outs = recombine(parts, closed, unknowns, args, forward_consts)
+            for parts in (partial_eval_jaxpr(closed, unknowns, instantiate), halves.pop(instantiate, None)):
+                if parts is None:
+                    continue
+                outs = recombine(parts, closed, unknowns, args)
                 for got, want in zip(outs, wants, strict=True):
                     close(got, want, (unknowns, instantiate), 1e-6)
-                known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = parts
-                assert forwarded.count(None) == n_residuals
-                assert all(u or not i for u, i in zip(out_unknowns, instantiate) if not u)
-                assert not unknown_jaxpr.consts
+                assert len(parts.known.outvars) == parts.out_unknowns.count(False) + parts.n_new
+                assert all(u or not i for u, i in zip(parts.out_unknowns, instantiate) if not u)
+                assert not parts.unknown.consts
 
 
 @pytest.mark.parametrize("name", ["chain", "with_jit", "with_nested_jit", "several_results"])
@@ -431,31 +431,29 @@ def test_unknown_results_are_those_of_jax(name):
 
 def test_known_equations_run_once_and_unknown_ones_are_few():
     closed = minijax.make_jaxpr(chain)(Y, Y, Y)
-    known, unknown, out_unknowns, n_residuals, _ = partial_eval_jaxpr(closed, (False, False, True), (False,) * 3)
+    known, unknown, out_unknowns, sources = partial_eval_jaxpr(closed, (False, False, True), (False,) * 3)
     assert names(known.jaxpr) == Counter(["sin", "mul", "exp"])
     assert names(unknown.jaxpr) == Counter(["mul", "neg"])
-    assert out_unknowns == (False, True, True) and n_residuals == 1
+    assert out_unknowns == (False, True, True) and sources.count(None) == 1
 
 
 def test_known_arguments_are_forwarded_not_computed():
     closed = minijax.make_jaxpr(lambda x, y: lax.mul(x, y))(Y, Y)
-    known, unknown, _, n_residuals, forwarded = partial_eval_jaxpr(closed, (False, True), (False,))
-    assert n_residuals == 0 and forwarded == (0,) and known.jaxpr.outvars == []
+    known, _, _, sources = partial_eval_jaxpr(closed, (False, True), (False,))
+    assert sources == (0,) and known.jaxpr.outvars == []
 
 
 def test_constants_are_forwarded():
     closed = minijax.make_jaxpr(lambda x, y: lax.add(lax.mul(x, K), y))(Y, Y)
-    *_, n_residuals, forwarded = partial_eval_jaxpr(closed, (True, False), (False,), True)
-    assert n_residuals == 0 and sorted(forwarded) == [0, 1]  # argument y, and after it the constant
-    *_, n_residuals, forwarded = partial_eval_jaxpr(closed, (True, False), (False,), False)
-    assert n_residuals == 1
+    assert sorted(partial_eval_call(closed, (True, False)).sources) == [0, 1]  # argument y, and after it the constant
+    assert partial_eval_jaxpr(closed, (True, False), (False,)).n_new == 1
 
 
 def test_a_residual_used_twice_is_one():
     closed = minijax.make_jaxpr(lambda x, y: (lax.mul(lax.sin(x), y), lax.add(lax.mul(lax.sin(x), y), y)))(Y, Y)
     shared = minijax.make_jaxpr(lambda x, y: (lambda s: (lax.mul(s, y), lax.div(y, s)))(lax.sin(x)))(Y, Y)
-    assert partial_eval_jaxpr(closed, (False, True), (False,) * 2)[3] == 2
-    assert partial_eval_jaxpr(shared, (False, True), (False,) * 2)[3] == 1
+    assert partial_eval_jaxpr(closed, (False, True), (False,) * 2).n_new == 2
+    assert partial_eval_jaxpr(shared, (False, True), (False,) * 2).n_new == 1
 
 
 def test_splitting_is_remembered():

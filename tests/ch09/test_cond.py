@@ -450,14 +450,13 @@ def test_partial_evaluation(index, unknown):
     """Both halves together compute the whole, whichever arguments are known."""
     jaxpr, _ = staged(minijax)
     args = [np.int32(index), X, V]
-    known_jaxpr, unknown_jaxpr, out_unknown, n_residuals, places = partial_eval_jaxpr(
-        jaxpr, unknown, (False,))
+    split = partial_eval_jaxpr(jaxpr, unknown, (False,))
+    known_jaxpr, unknown_jaxpr, out_unknown, _ = split
     check_jaxpr(known_jaxpr)
     check_jaxpr(unknown_jaxpr)
     known = [x for x, u in zip(args, unknown, strict=True) if not u]
     outs = minijax.jit(minijax.extend.core.jaxpr_as_fun(known_jaxpr))(*known)
-    computed = iter(outs[len(outs) - n_residuals:])
-    residuals = [next(computed) if p is None else known[p] for p in places]
+    residuals = split.residuals(outs, known)
     late = [x for x, u in zip(args, unknown, strict=True) if u]
     assert out_unknown == (True,)
     (out,) = minijax.extend.core.jaxpr_as_fun(unknown_jaxpr)(*residuals, *late)

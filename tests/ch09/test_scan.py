@@ -377,15 +377,13 @@ def test_partial_evaluation_of_any_part(unknown):
     """The known half, and then the unknown half, compute what the whole does."""
     jaxpr = minijax.make_jaxpr(_mixed)(*MIXED_ARGS)
     n_outs = len(jaxpr.out_avals)
-    known, rest, out_unknown, n_residuals, sources = partial_eval_jaxpr(
-        jaxpr, unknown, (False,) * n_outs)
+    split = partial_eval_jaxpr(jaxpr, unknown, (False,) * n_outs)
+    known, rest, out_unknown, _ = split
     check_jaxpr(known)
     check_jaxpr(rest)
     known_args = [x for x, u in zip(MIXED_ARGS, unknown, strict=True) if not u]
     outs = eval_jaxpr(known.jaxpr, known.consts, *known_args)
-    known_outs = iter(outs[:len(outs) - n_residuals])
-    computed = iter(outs[len(outs) - n_residuals:])
-    residuals = [next(computed) if i is None else known_args[i] for i in sources]
+    known_outs, residuals = iter(outs), split.residuals(outs, known_args)
     unknown_args = [x for x, u in zip(MIXED_ARGS, unknown, strict=True) if u]
     unknown_outs = iter(eval_jaxpr(rest.jaxpr, rest.consts, *residuals, *unknown_args))
     got = [next(unknown_outs) if u else next(known_outs) for u in out_unknown]

@@ -487,14 +487,13 @@ def test_partial_evaluation(program, args, unknown):
     args = [np.int32(args[0]), *args[1:]]
     jaxpr = minijax.make_jaxpr(program(minijax))(*args)
     n_out = len(jaxpr.jaxpr.outvars)
-    known_jaxpr, unknown_jaxpr, out_unknown, n_residuals, places = partial_eval_jaxpr(
-        jaxpr, unknown, (False,) * n_out)
+    split = partial_eval_jaxpr(jaxpr, unknown, (False,) * n_out)
+    known_jaxpr, unknown_jaxpr, out_unknown, _ = split
     check_jaxpr(known_jaxpr)
     check_jaxpr(unknown_jaxpr)
     known = [x for x, u in zip(args, unknown, strict=True) if not u]
     outs = jaxpr_as_fun(known_jaxpr)(*known)
-    computed = iter(outs[len(outs) - n_residuals:])
-    residuals = [next(computed) if p is None else known[p] for p in places]
+    residuals = split.residuals(outs, known)
     late = [x for x, u in zip(args, unknown, strict=True) if u]
     late_outs = iter(jaxpr_as_fun(unknown_jaxpr)(*residuals, *late))
     early_outs = iter(outs)

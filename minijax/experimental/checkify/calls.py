@@ -13,7 +13,7 @@ from ...core.core import ShapedArray, typeof
 from ...core.forward import Zero
 from ...core.jaxpr import ClosedJaxpr
 from ...core.jit import jit_p
-from ...core.staging import trace_to_jaxpr, weakref_cache
+from ...core.staging import jaxpr_of, weakref_cache
 from ...core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ...core.util import split_list
 from ...custom_rules.common import Named, SymbolicZero
@@ -65,7 +65,7 @@ def _stage(fun: Callable, error: Error, before: Sequence, after: Sequence, info)
 
     errors = (x if isinstance(x, ShapedArray) else typeof(x) for x in leaves)
     avals = [*before, *(aval.strip_weak_type() for aval in errors), *after]
-    return _Checked(trace_to_jaxpr(flat_fun, avals, info), out_trees[0])
+    return _Checked(jaxpr_of(flat_fun, avals, info), out_trees[0])
 
 
 def _stage_all(funs: Sequence[Callable], error: Error, before, after, info):

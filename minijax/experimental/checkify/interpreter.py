@@ -13,7 +13,7 @@ from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
 from ...core.primitives import ensure_array
-from ...core.staging import trace_to_jaxpr
+from ...core.staging import jaxpr_of
 from ...core.tree import tree_flatten
 from ...source import at_sources, wraps
 from .errors import (
@@ -75,7 +75,7 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
             out_trees.append(tree)
             return leaves
 
-        closed = trace_to_jaxpr(of_nothing, [])
+        closed = jaxpr_of(of_nothing, [])
         error, outs = interpret(closed, errors, init_error, [])
         return error, out_trees[0].unflatten(map(ensure_array, outs))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.core import typeof
-from ...core.staging import trace_to_jaxpr
+from ...core.staging import jaxpr_of
 from ...core.tree import tree_flatten
 from ...lax.shaping import expand_dims
 from ...parallel.partition_spec import P
@@ -32,7 +32,7 @@ def _check_shard_map(error: Error, enabled, eqn, operands: Sequence):
 
     new_avals = [scope.shard_aval(P(), typeof(x).strip_weak_type()) for x in leaves]
     with inside(scope):
-        checked = trace_to_jaxpr(on_each_device, [*new_avals, *jaxpr.in_avals], jaxpr.debug_info)
+        checked = jaxpr_of(on_each_device, [*new_avals, *jaxpr.in_avals], jaxpr.debug_info)
     n_out = out_trees[0].num_leaves
     outs = shard_map_p.bind(*leaves, *operands, **params | {
         "jaxpr": checked, "in_specs": (P(),) * len(leaves) + tuple(params["in_specs"]),

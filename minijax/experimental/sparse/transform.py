@@ -73,7 +73,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
         leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
         leaves = [x if is_sparse(x) else jnp.asarray(x) for x in leaves]
         flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
-        closed = staging.trace_to_jaxpr(flat, [*map(dense_type, leaves)])
+        closed = staging.jaxpr_of(flat, [*map(dense_type, leaves)])
         return out_tree().unflatten(eval_sparse(closed, *leaves))
     return sparsified
 
@@ -88,7 +88,7 @@ def sparsify_raw(f: Callable) -> Callable:
     def sparsified(spenv, *spvalues, **params):
         leaves, in_tree = tree.tree_flatten(spvalues, is_leaf=_is_value)
         flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
-        closed = staging.trace_to_jaxpr(flat, spvalues_to_avals(spenv, leaves))
+        closed = staging.jaxpr_of(flat, spvalues_to_avals(spenv, leaves))
         outs = eval_sparse(closed, *spvalues_to_arrays(spenv, leaves))
         return arrays_to_spvalues(spenv, outs), out_tree()
     return sparsified

@@ -34,7 +34,7 @@ from ...core.jaxpr import (
 from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
-from ...core.staging import DynamicJaxprTrace, batch_jaxpr, trace_to_jaxpr, weakref_cache
+from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...pytree.functions import treedef_tuple
@@ -156,7 +156,7 @@ def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     debug_info = (fun.debug_info(in_tree) if isinstance(fun, BodyOf) else traced_info(
         what, fun, treedef_tuple([in_tree, _NO_KWARGS]), {}, out_tree))
-    closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
+    closed = jaxpr_of(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:
         check_allowed(jaxpr.effects, control_flow_allowed_effects, f"`{what}`")
@@ -233,7 +233,7 @@ def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) ->
         own = dict(zip(places, outs[n_kept:]))
         return outs[:n_kept] + [own[i] if i in own else zeros(a) for i, a in enumerate(avals)]
 
-    return trace_to_jaxpr(spread, jaxpr.in_avals, jaxpr.debug_info)
+    return jaxpr_of(spread, jaxpr.in_avals, jaxpr.debug_info)
 
 
 @weakref_cache

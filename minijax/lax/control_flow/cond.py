@@ -448,17 +448,18 @@ def _partial_eval(trace, primitive, args, params):
     unknowns = tuple(map(trace.is_unknown, operands))
     known_args, unknown_args = partition_list(unknowns, operands)
     none = (False,) * len(branches[0].outvars)
-    out_unknowns = either(*(partial_eval_jaxpr(branch, unknowns, none)[2] for branch in branches))
+    out_unknowns = either(*(partial_eval_jaxpr(branch, unknowns, none).out_unknowns
+                            for branch in branches))
     parts = [partial_eval_jaxpr(branch, unknowns, out_unknowns) for branch in branches]
 
-    per_branch = [_residuals(unknown, forwarded) for _, unknown, _, _, forwarded in parts]
+    per_branch = [_residuals(part.unknown, part.sources) for part in parts]
     residuals = dict.fromkeys(itertools.chain(*per_branch))
     computed = [r for r in residuals if r[0] is None]
     computed_avals = tuple(aval.strip_weak_type() for _, aval, _ in computed)
     known_branches = tuple(
-        spread_outputs(without_dead_code(known),
+        spread_outputs(without_dead_code(part.known),
                        tuple(computed.index(r) for r in own if r[0] is None), computed_avals)
-        for (known, *_), own in zip(parts, per_branch))
+        for part, own in zip(parts, per_branch))
 
     outs = cond_p.bind(index, *known_args, **params | {"branches": known_branches})
     n_known = len(outs) - len(computed)
@@ -468,8 +469,8 @@ def _partial_eval(trace, primitive, args, params):
     places = {r: i for i, r in enumerate(residuals)}
     residual_avals = tuple(map(typeof, residual_args))
     unknown_branches = tuple(
-        spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
-        for (_, unknown, *_), own in zip(parts, per_branch))
+        spread_inputs(part.unknown, tuple(places[r] for r in own), residual_avals)
+        for part, own in zip(parts, per_branch))
     unknown_outs = default_partial_eval(trace, cond_p, [index, *residual_args, *unknown_args],
                                         params | {"branches": unknown_branches})
     return merge_lists(out_unknowns, outs[:n_known], unknown_outs)

@@ -99,19 +99,16 @@ class PartsTrace(Trace):
 
 @weakref_cache
 def _parts_jaxpr(jaxpr, trace_type, settings, in_counts, out_counts):
-    found: list[int] = []
-
     def of_parts(*parts):
         outs = trace_type.run(jaxpr_as_fun(jaxpr), grouped(parts, in_counts), *settings)
         if out_counts is not None:
             widen = trace_type(state.trace, *settings).widen
             outs = [[_as_type(x, aval) for x in widen(parts, n)]
                     for parts, n, aval in zip(outs, out_counts, jaxpr.out_avals)]
-        found[:] = map(len, outs)
-        return flat(outs)
+        return flat(outs), tuple(map(len, outs))
 
     avals = [aval for aval, n in zip(jaxpr.in_avals, in_counts) for _ in range(n)]
-    return trace_to_jaxpr(of_parts, avals, jaxpr.debug_info), tuple(found)
+    return trace_to_jaxpr(of_parts, avals, jaxpr.debug_info)
 
 
 def _as_type(x, aval):

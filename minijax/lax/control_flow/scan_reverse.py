@@ -17,10 +17,10 @@ from ...core.partial_eval import (
     partial_eval_rules,
     without_dead_code,
 )
-from ...core.staging import trace_to_jaxpr, weakref_cache
+from ...core.staging import jaxpr_of, weakref_cache
 from ...core.transposition import (
+    TransposeOfZeros,
     UndefinedPrimal,
-    affine_transposes,
     backward_pass,
     is_undefined_primal,
     primitive_transposes,
@@ -61,20 +61,20 @@ def _ever_unknown(jaxpr, unknown, num_consts, num_carry):
     def body_halves(carry):
         return partial_eval_jaxpr(jaxpr, (*consts, *carry, *xs), (*carry, *no_ys))
 
-    carry = fixpoint(lambda carry: body_halves(carry)[2][:num_carry], carry)
+    carry = fixpoint(lambda carry: body_halves(carry).out_unknowns[:num_carry], carry)
     return (*consts, *carry, *xs), body_halves(carry)
 
 
 @weakref_cache
 def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
     """Split a body by which arguments are unknown to begin with."""
-    unknown, (known, unknown_body, unknown_outs, n_computed, sources) = _ever_unknown(
+    unknown, (known, unknown_body, unknown_outs, sources) = _ever_unknown(
         jaxpr, unknown, num_consts, num_carry)
     n_outs, n_known = unknown_outs.count(False), [
         group.count(False) for group in split_list(unknown, [num_consts, num_carry])]
     # A residual that is a carry is another one in each step: it has to be stacked.
     is_carry = [i is not None and n_known[0] <= i < sum(n_known[:2]) for i in sources]
-    computed = iter(range(n_outs, n_outs + n_computed))
+    computed = iter(range(n_outs, len(known.outvars)))
     result_vars = [known.invars[i] if carry else known.outvars[next(computed)]
                    for i, carry in zip(sources, is_carry) if carry or i is None]
     sources = tuple(None if carry else i for i, carry in zip(sources, is_carry))
@@ -82,7 +82,7 @@ def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
         known.jaxpr.replace(outvars=known.jaxpr.outvars[:n_outs] + result_vars), known.consts)
     # What depends on constants alone is the same in each step: it leaves the loop.
     # What a reference holds may differ from step to step.
-    invariant, known, depends, _, known_consts = partial_eval_jaxpr(
+    invariant, known, depends, known_consts = partial_eval_jaxpr(
         known, tuple(i >= n_known[0] or _is_reference(aval)
                      for i, aval in enumerate(known.in_avals)),
         (True,) * n_outs + (False,) * len(result_vars))
@@ -223,7 +223,7 @@ def _transposed_body(jaxpr, kinds, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
                        ct_consts + [None] * (len(undefined) - len(ct_consts))))
         return [*map(_with_zeros, partition_list(linear, ct_args)[1])]
 
-    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info)
+    return jaxpr_of(transposed, in_avals, jaxpr.debug_info)
 
 
 def _with_zeros(ct):
@@ -240,5 +240,5 @@ def _transpose_unknown_half(cts, args, params):
     return merge_lists(linear, [None] * linear.count(False), linear_cts)
 
 
-primitive_transposes[scan_p] = _transpose
-affine_transposes.add(scan_p)  # as in JAX: there may be rules of users in the loop
+# As in JAX: there may be rules of users in the loop.
+primitive_transposes[scan_p] = TransposeOfZeros(_transpose)

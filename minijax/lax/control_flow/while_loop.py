@@ -322,7 +322,7 @@ def _partial_eval(trace, primitive, args, params):
     cond_uk, body_uk, init_uk = map(tuple, split_list(map(trace.is_unknown, args), counts))
 
     def step(unknown):
-        return partial_eval_jaxpr(body_jaxpr, body_uk + unknown, unknown)[2]
+        return partial_eval_jaxpr(body_jaxpr, body_uk + unknown, unknown).out_unknowns
 
     carry_uk = fixpoint(step, init_uk)
     known_cond, _, (length_unknown,), *_ = partial_eval_jaxpr(
