@@ -22,7 +22,7 @@ import numpy as np
 
 from ..checks import primitives as checks
 from . import dtypes
-from .array import Array, as_array, def_numpy, numpy_rules, quiet
+from .array import Array, as_array, def_numpy, direct_binary, direct_unary, numpy_rules, quiet
 from .core import (
     ArrayMethods,
     Primitive,
@@ -91,14 +91,14 @@ def elementwise_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...
 def unary(name: str, accepted: tuple, numpy_rule: Callable):
     """A primitive of one operand, and the function that binds it."""
     primitive = make_primitive(name, elementwise_type(name, [accepted]), numpy_rule)
-    return primitive, primitive.bind
+    return primitive, direct_unary(primitive)
 
 
 def binary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable | None = None):
     """A primitive of two operands, and the function that binds it."""
     kinds = [accepted, accepted]
     primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype), numpy_rule)
-    return primitive, primitive.bind
+    return primitive, direct_binary(primitive)
 
 
 def bool_dtype(dtype) -> np.dtype:

@@ -12,8 +12,7 @@ import numpy as np
 from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core import dtypes
-from ..core.array import Array
-from ..core.core import ArrayMethods, Primitive, eval_trace, state, typeof
+from ..core.core import ArrayMethods, Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
@@ -204,8 +203,6 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     (Array(6, dtype=int32), [3.0, 3.0])
     """
     if dtype is out is initial is where is None and not keepdims:
-        if type(a) is Array and state.trace is eval_trace and promote_integers is True:
-            return _sum(a) if axis is None else _sum(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
             return state.trace.process_primitive(reduce_sum_p, (a,), {"axes": axes})
@@ -232,8 +229,6 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
       ValueError: nothing to reduce and no `initial`, or a `where` without an `initial`.
     """
     if out is initial is where is None and not keepdims:
-        if type(a) is Array and state.trace is eval_trace:
-            return _max(a) if axis is None else _max(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
             return state.trace.process_primitive(reduce_max_p, (a,), {"axes": axes})
@@ -247,8 +242,6 @@ def _max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element; NaN if there is one. Arguments and errors as for `max`."""
     if out is initial is where is None and not keepdims:
-        if type(a) is Array and state.trace is eval_trace:
-            return _min(a) if axis is None else _min(a, axis)
         axes = _plain_axes(a, axis)
         if axes is not None:
             return state.trace.process_primitive(red.reduce_min_p, (a,), {"axes": axes})

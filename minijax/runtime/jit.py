@@ -62,7 +62,7 @@ from ..naming import named_after
 from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
-from .seen_calls import Entry, Plan, array_classes, leaf_keys, tree_registry
+from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
 from .stages import CallInfo, Lowered, Traced
 from .structs import ShapeDtypeStruct, struct_of
 
@@ -239,10 +239,24 @@ class PjitFunction(JitFunction):
             except Exception as error:
                 leave_out_caller(error)
                 raise
+        if entry.execute is None:
+            return entry.run(leaves)
         try:
-            return entry(leaves, buffers)
+            if buffers is None:
+                buffers = entry.buffers(leaves)
+            elif not entry.takes_all:
+                buffers = [*map(buffers.__getitem__, entry.program.kept), *entry.program.constants]
+            outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
+        except RuntimeError as error:
+            raise entry.failure(error, leaves) from None
         except OverflowError:  # an integer that is too large for its type
             return super().__call__(*args, **kwargs)
+        for i in entry.donated:
+            if type(leaves[i]) is Array:
+                leaves[i].delete()
+        if entry.unflatten is None:
+            return entry.array_class(None, entry.out_types[0], outs[0])
+        return entry.unflatten([*map(entry.array_class, NONES, entry.out_types, outs)])
 
     def _described(self, args, kwargs):
         """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
@@ -264,18 +278,22 @@ class PjitFunction(JitFunction):
             structure = tree if structure is None else (tree, structure)
         key, buffers, ready = [trace_context(), structure], [], True
         for x in leaves:
-            key_of = leaf_keys.get(type(x))
-            if key_of is None:
-                if self._has_containers:
-                    raise KeyError(type(x))
+            kind = type(x)
+            if kind is Array:  # the usual leaf, without a call
+                key.append(x.aval)
+                buffers.append(buffer := x._buffer)
+                if buffer is None:  # its contents are in NumPy
+                    ready = False
+                continue
+            ready = False
+            if kind in leaf_keys:
+                key.append(leaf_keys[kind](x))
+            elif self._has_containers:
+                raise KeyError(kind)
+            else:
                 self._has_containers = True
                 return self._described(args, kwargs)
-            key.append(key_of(x))
-            if type(x) in array_classes:
-                buffers.append(x._buffer)
-            else:
-                ready = False
-        return tuple(key), leaves, buffers if ready and None not in buffers else None
+        return tuple(key), leaves, buffers if ready else None
 
     def _plan(self, shape, args, kwargs):
         static = {place for place, *_ in self._split(args, kwargs)[2]}

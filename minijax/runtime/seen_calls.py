@@ -106,7 +106,7 @@ def _copy_registry():
 # ----------------------------------------------------------------------------------------------
 # What the look-up finds
 
-_NONES = itertools.repeat(None)
+NONES = itertools.repeat(None)
 
 class Plan:
     """How calls with so many arguments, and with these names, are taken apart.
@@ -167,26 +167,18 @@ class Entry:
             return [*map(own, leaves, avals)]
         return [own(leaves[i], avals[i]) for i in program.kept] + program.constants
 
-    def __call__(self, leaves: Sequence, buffers: list | None) -> Any:
-        """Run the program for these leaves, whose buffers may be known."""
-        program = self.program
-        if self.execute is None:
-            results = program(leaves)
-            return results[0] if self.unflatten is None else self.unflatten(results)
-        if buffers is None:
-            buffers = self.buffers(leaves)
-        elif not self.takes_all:
-            buffers = [*map(buffers.__getitem__, program.kept), *program.constants]
-        try:
-            outs = self.execute(buffers).consume_with_handlers(self.handlers)
-        except RuntimeError as error:
-            for x in leaves:
-                if type(x) in array_classes:
-                    x._check_alive()
-            raise xla().our_error(error) from None
-        for i in self.donated:
-            if type(leaves[i]) is Array:
-                leaves[i].delete()
-        if self.unflatten is None:
-            return self.array_class(None, self.out_types[0], outs[0])
-        return self.unflatten([*map(self.array_class, _NONES, self.out_types, outs)])
+    def run(self, leaves: Sequence) -> Any:
+        """The result of a program with more to a run than buffers."""
+        results = self.program(leaves)
+        return results[0] if self.unflatten is None else self.unflatten(results)
+
+    def failure(self, error: Exception, leaves: Sequence) -> BaseException:
+        """The error for one of XLA's.
+
+        Raises:
+          RuntimeError: it came because the contents of a leaf were given away.
+        """
+        for x in leaves:
+            if type(x) in array_classes:
+                x._check_alive()
+        return xla().our_error(error)
