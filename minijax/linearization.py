@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .checks.staging import unchecked_constants
 from .core.calls import Call, calls, with_zero_tangents
 from .core.core import Primitive, new_trace, set_current_trace, state, typeof
 from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
@@ -38,7 +37,7 @@ from .core.partial_eval import (
     new_residuals,
     without_dead_code,
 )
-from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, weakref_cache
+from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, unchecked_constants, weakref_cache
 from .core.util import merge_lists, partition_list
 from .first_use import Postponed, doors, load
 from .settings import State, bool_state, traced_settings

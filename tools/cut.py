@@ -32,8 +32,8 @@ ROOMS = {
     2: ("core.forward",),
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
-    5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging",
-        "runtime.structs"),
+    5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
+        "checks.staging", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
@@ -61,7 +61,7 @@ ROOMS = {
 }
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
-        "runtime.__init__", "runtime.platforms", "runtime.client")
+        "text", "runtime.__init__", "runtime.platforms", "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",

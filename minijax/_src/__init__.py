@@ -33,7 +33,7 @@ SOURCES = {
     "config": "_src._config . settings",
     "core": "_src._names compat.traces _src._core core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
-            "util errors checks.staging state.functions state.refs lax.order_tokens "
+            "util errors core.typecheck state.functions state.refs lax.order_tokens "
             "experimental.hijax experimental.mutable_values core.batching parallel.vma "
             "compat.jaxpr _src._printing",
     "custom_batching": "custom_batching custom_rules.vmap",

@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import errors
 from ..core.extension import hooks, point
-from ..source import format_location
 from .dtypes import valid_dtype
 
 # ----------------------------------------------------------------------------------------------
@@ -93,12 +92,6 @@ def escaped(x: Any) -> None:
             f"Encountered an unexpected tracer: a {errors.describe(x)}, wrapped in a "
             f"{type(x).__name__}, was used after the end of the transformation that made it.\n"
             f"{x._origin_msg()}")
-
-
-def birthplace(tracer: Any) -> str:
-    """Where a tracer of `vmap` was made."""
-    return (f"This BatchTracer with object id {id(tracer)} was created on line:\n"
-            f"  {format_location(tracer._birthplace)}")
 
 
 def leaks(trace: Any) -> None:

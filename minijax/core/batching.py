@@ -20,6 +20,7 @@ import numpy as np
 from .. import printing, settings
 from ..checks import core as checks
 from ..source import user_location
+from ..text import origins
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -131,7 +132,7 @@ class BatchTracer(Tracer):
         self.aval = mapped_aval(aval.shape[batch_dim], batch_dim, aval)
         self._birthplace = user_location()
 
-    _origin_msg = checks.birthplace
+    _origin_msg = origins.of_batched
     __repr__ = printing.batch_tracer_repr
 
 

@@ -8,7 +8,7 @@
 
 A jaxpr is *closed* by values for its `constvars`. It is typed: each variable carries its aval.
 This file has the data types and the simplest use of them, evaluation. `staging.py` makes jaxprs,
-`printing.py` prints them, and `checks/jaxpr.py` checks their types.
+`printing.py` prints them, and `typecheck.py` checks their types.
 
 In JAX: `jax/_src/core.py`.
 """

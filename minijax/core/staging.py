@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from operator import attrgetter
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 from .. import settings
 from ..checks import staging as checks
 from ..source import DebugInfo, SourceInfo, own_source, source, user_location
+from ..text import origins
 from . import dtypes
 from .array import Array, as_array
 from .batching import batch_subtrace, matchaxis, unmapped_aval
@@ -32,6 +35,7 @@ from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from .primitives import constant, convert_element_type_p
+from .typecheck import check_jaxpr
 from .util import merge_lists, partition_list, split_list
 
 # ----------------------------------------------------------------------------------------------
@@ -101,7 +105,7 @@ class DynamicJaxprTracer(Tracer):
 
     _trace: DynamicJaxprTrace
     aval = property(attrgetter("atom.aval"))
-    _origin_msg = checks.origin
+    _origin_msg = origins.of_staged
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
@@ -139,8 +143,16 @@ class DynamicJaxprTrace(Trace):
         if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x.atom
         if isinstance(x, Tracer):
-            checks.outer_tracer(self, x)
+            self._meet(x)
         return self.builder.constant(x)
+
+    def _meet(self, x: Tracer) -> None:
+        """A tracer of another trace is about to become a constant."""
+        drop_dead_code = _unchecked.get()
+        if drop_dead_code is None:
+            checks.outer_tracer(self, x, _shapes_only.get())
+        else:
+            drops_dead_code(self, drop_dead_code)
 
     def process_primitive(self, primitive, args, params):
         rule = staging_rules.get(primitive)
@@ -192,7 +204,20 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     with new_trace(trace), own_source():
         outvars, static = _traced_results(trace, fun, in_avals)
     closed = trace.builder.build(outvars, debug_info, copy_constants)
-    return checks.finished_trace(closed, trace), static
+    return _finished(closed, trace), static
+
+
+def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
+    """The jaxpr of a trace that has ended, without dead code that must not be kept."""
+    if (drop_dead_code := _with_dead_code.pop(trace, None)) is not None:
+        closed = drop_dead_code(closed)
+        if any(isinstance(x, Tracer) for x in closed.consts):  # is it live in the outer jaxpr?
+            drops_dead_code(_bottom(state.trace), drop_dead_code)
+    if settings.check_tracer_leaks.value:
+        checks.leaks(trace)
+    if settings.enable_checks.value:
+        check_jaxpr(closed)
+    return closed
 
 
 def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence):
@@ -206,6 +231,53 @@ def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugIn
     """`trace_to_jaxpr` for a function that returns a list of arrays, and nothing static."""
     return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info,
                           copy_constants)[0]
+
+
+# ----------------------------------------------------------------------------------------------
+# Values of other traces as constants.
+
+DropDeadCode = Callable[["ClosedJaxpr"], "ClosedJaxpr"]
+
+_unchecked: ContextVar[DropDeadCode | None] = ContextVar("unchecked", default=None)
+_with_dead_code: weakref.WeakKeyDictionary[Trace, DropDeadCode] = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def unchecked_constants(drop_dead_code: DropDeadCode) -> Iterator[None]:
+    """Within the block, no tracer of another trace is refused. A trace that meets such a tracer
+    drops its dead code when it ends, because dead code may read the tracer."""
+    token = _unchecked.set(drop_dead_code)
+    try:
+        yield
+    finally:
+        _unchecked.reset(token)
+
+
+_shapes_only: ContextVar[bool] = ContextVar("shapes_only", default=False)
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """Within the block, jaxprs are traced for the types of their results, and will not run. So a
+    value of the transformation above may be a constant of theirs."""
+    token = _shapes_only.set(True)
+    try:
+        yield
+    finally:
+        _shapes_only.reset(token)
+
+
+def drops_dead_code(trace: Trace, drop_dead_code: DropDeadCode) -> None:
+    """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
+    if trace.staging:
+        _with_dead_code[trace] = drop_dead_code
+
+
+def _bottom(trace: Trace) -> Trace:
+    """The trace that evaluates, or writes equations, for `trace`."""
+    while trace.parent is not None:
+        trace = trace.parent
+    return trace
 
 
 # ----------------------------------------------------------------------------------------------
@@ -228,10 +300,12 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
         message names it.
     """
     try:
-        return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves, names)
+        avals = [*map(shaped_abstractify, leaves)]
     except (TypeError, AttributeError, OverflowError):
         checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise
+    checks.arguments_apart(avals, fun, leaves, names)
+    return avals
 
 
 # ----------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames, traced_info
-from ..checks.staging import unchecked_constants
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
     Primitive,
@@ -31,7 +30,12 @@ from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import constant, ensure_array
-from ..core.staging import DynamicJaxprTrace, jaxpr_of, trace_to_jaxpr
+from ..core.staging import (
+    DynamicJaxprTrace,
+    jaxpr_of,
+    trace_to_jaxpr,
+    unchecked_constants,
+)
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,

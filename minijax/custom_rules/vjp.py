@@ -27,7 +27,6 @@ import numpy as np
 
 from .. import settings
 from ..checks.arguments import references_apart
-from ..checks.staging import drops_dead_code, unchecked_constants
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
@@ -37,7 +36,7 @@ from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
-from ..core.staging import jaxpr_of, staging_rules
+from ..core.staging import drops_dead_code, jaxpr_of, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import (
     PyTreeDef,

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .. import settings
-from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
 from ..core.batching import AxisData, WithTrace, primitive_batchers
 from ..core.calls import call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
@@ -44,6 +43,7 @@ from ..core.transposition import (
     nonzero_avals,
     primitive_transposes,
 )
+from ..core.typecheck import check_jaxpr, checks_inside, custom_typechecks
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import evaluate_compiled, same_type
 from ..lax.shaping import expand_dims, squeeze

@@ -32,7 +32,6 @@ from ..checks.arguments import (
     resolve_argnums,
     static_arguments,
 )
-from ..checks.staging import shapes_only
 from ..core.array import Array
 from ..core.batching import extend_axis_env_nd
 from ..core.boundary import api_boundary, leave_out_caller
@@ -56,7 +55,7 @@ from ..core.jit import (
     traces,
 )
 from ..core.lowering import used_variables
-from ..core.staging import staging_rules, weakref_cache
+from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.util import partition_list, split_list
 from ..naming import named_after
 from ..settings import trace_context

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from minijax import core, errors, util
-from minijax.checks.staging import check_jaxpr, custom_typechecks
 from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
@@ -26,6 +25,7 @@ from minijax.core.jaxpr import (
     no_effects,
     open_jaxpr,
 )
+from minijax.core.typecheck import check_jaxpr, custom_typechecks
 from minijax.source import SourceInfo, new_source_info
 from tests.oracle import jax
 

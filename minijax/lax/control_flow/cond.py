@@ -22,7 +22,6 @@ from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
 from ...checks.operators import with_own_arrays
 from ...checks.sequences import elements
-from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core.api import stop_gradient
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
@@ -51,6 +50,7 @@ from ...core.transposition import (
     transpose_jaxpr,
 )
 from ...core.tree import tree_flatten
+from ...core.typecheck import check_parameters, custom_typechecks
 from ...core.util import merge_lists, partition_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals

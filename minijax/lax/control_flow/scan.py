@@ -22,7 +22,6 @@ import numpy as np
 
 from ... import settings
 from ...checks.arguments import leaf_names
-from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import leaf_paths
 from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
 from ...core.boundary import api_boundary
@@ -34,6 +33,7 @@ from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_part
 from ...core.primitives import broadcast_in_dim_p, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map
+from ...core.typecheck import check_parameters, custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals

@@ -25,7 +25,6 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
-from ...checks.staging import check_parameters, custom_typechecks
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
@@ -44,6 +43,7 @@ from ...core.primitives import ensure_array, select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
+from ...core.typecheck import check_parameters, custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, JaxprTypeError
 from ...pytree.arguments import argument_avals

@@ -1,0 +1,1 @@
+"""How types, tracers and trees read: their texts in messages."""
