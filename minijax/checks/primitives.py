@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray
-from ..errors import InconclusiveDimensionOperation
 from ..source import user_stacklevel
 from .core import not_a_value
 from .dtypes import FLOAT0
@@ -146,41 +145,6 @@ def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
 # Shapes
 
 
-symbolic_sizes: set[type] = set()  # classes of sizes that are not known yet (chapter 16)
-
-
-def any_symbolic(*sizes) -> bool:
-    """Whether one of these sizes and bounds is not known yet."""
-    return bool(symbolic_sizes) and not symbolic_sizes.isdisjoint(map(type, sizes))
-
-
-def lesser(x, y):
-    """The lesser of two sizes, either of which may be symbolic."""
-    return (x if any_symbolic(x) else y).lesser(x, y) if any_symbolic(x, y) else min(x, y)
-
-
-def greater(x, y):
-    """The greater of two sizes, either of which may be symbolic."""
-    return (x if any_symbolic(x) else y).greater(x, y) if any_symbolic(x, y) else max(x, y)
-
-
-def surely(holds: Callable[[], bool]) -> bool:
-    """Whether a statement about sizes holds, whatever the symbolic ones are."""
-    try:
-        return holds()
-    except InconclusiveDimensionOperation:
-        return False
-
-
-def size_of(size) -> int:
-    """An entry of a shape as an int, or as it is if it is symbolic.
-
-    Raises:
-      TypeError: it is no integer.
-    """
-    return size if type(size) in symbolic_sizes else operator.index(size)
-
-
 def known_sizes(shape) -> tuple[int, ...]:
     """The entries of a shape as ints, whatever their sign; an int alone is a shape of one entry.
 
@@ -188,7 +152,7 @@ def known_sizes(shape) -> tuple[int, ...]:
       TypeError: an entry is traced, or not an integer.
     """
     try:
-        return tuple(map(size_of, (shape,) if isinstance(shape, int) else shape))
+        return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
     except TypeError as error:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\nIf "

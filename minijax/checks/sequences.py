@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import JAXTypeError
-from .primitives import size_of
 
 
 def elements(name: str, values: Any, expected: str = "a sequence") -> Iterable[Any]:
@@ -34,7 +33,7 @@ def integers(name: str, values: Any) -> tuple[int, ...]:
     if getattr(values, "shape", None) == ():
         operator.index(values)  # a traced value says why it is not an integer
     try:
-        return tuple(map(size_of, values))
+        return tuple(map(operator.index, values))
     except JAXTypeError:  # of a traced value
         raise
     except TypeError as error:

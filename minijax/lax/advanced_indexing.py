@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
@@ -221,14 +220,6 @@ class Plan(NamedTuple):
     in_order: bool  # whether each element is taken once, in the order of the operand
 
 
-def _length(start, stop, step: int):
-    """How many elements a slice takes. One whose size is not known has its bounds in order."""
-    if not any_symbolic(start, stop):
-        return len(range(start, stop, step))
-    gap, length = (-step, start - stop) if step < 0 else (step, stop - start)
-    return length if gap == 1 else (length + gap - 1) // gap
-
-
 class _Planner:
     """Collects, from left to right, what the entries of an index ask for."""
 
@@ -276,7 +267,7 @@ class _Planner:
         """A single integer, traced or not."""
         if self.operand_shape[axis] == 0:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-        self.column(self.scalar(index) if any_symbolic(index) else index, axis)
+        self.column(index, axis)
         self.collapsed.append(axis)
         self.sizes.append(1)
 
@@ -286,7 +277,7 @@ class _Planner:
 
     def slice(self, start: int, stop: int, step: int, axis: int) -> None:
         """A window dimension; if elements are left out, one more dimension of the indices."""
-        size = _length(start, stop, step)
+        size = len(range(start, stop, step))
         if step < 0:
             self.reversed_dims.append(self.windows_ndim)
         if (size, step) == (self.operand_shape[axis], 1):

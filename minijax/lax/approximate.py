@@ -7,10 +7,10 @@ then. On the CPU it is exact, if `aggregate_to_topk`: it sorts.
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, size_of
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import primitive_batchers
@@ -38,10 +38,6 @@ def _types(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_inpu
         raise ValueError(f"approx_top_k: recall_target must be in (0, 1], got {recall_target}.")
     if n < k:
         raise ValueError(f"k must not be greater than the size of the dimension, {n}; got {k}")
-    if not aggregate_to_topk and any_symbolic(n, k):
-        raise NotImplementedError("approx_top_k with aggregate_to_topk=False not yet implemented "
-                                  f"when either the `k` ({k!s}) or the  reduction dimension size "
-                                  f"({n!s}) are symbolic. Export it for sizes that are known.")
     if not dtypes.issubdtype(x.dtype, np.floating):
         raise ValueError(f"approx_top_k needs an array of a floating type, got {x.dtype.name}.")
     shape[reduction_dimension] = k if aggregate_to_topk else xla().approx_top_k_size(
@@ -123,7 +119,7 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
     ([9.0, 6.0], [1, 2])
     """
     return approx_top_k_p.bind(
-        operand, k=size_of(k), reduction_dimension=reduction_dimension,
+        operand, k=operator.index(k), reduction_dimension=reduction_dimension,
         recall_target=recall_target, is_max_k=True, aggregate_to_topk=aggregate_to_topk,
         reduction_input_size_override=reduction_input_size_override)
 
@@ -136,6 +132,6 @@ def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
     [0]
     """
     return approx_top_k_p.bind(
-        operand, k=size_of(k), reduction_dimension=reduction_dimension,
+        operand, k=operator.index(k), reduction_dimension=reduction_dimension,
         recall_target=recall_target, is_max_k=False, aggregate_to_topk=aggregate_to_topk,
         reduction_input_size_override=reduction_input_size_override)

@@ -8,7 +8,6 @@ import operator
 from collections.abc import Callable
 
 from .. import errors
-from ..checks.primitives import any_symbolic, greater, lesser
 from ..core import later
 from ..core.core import Trace, Tracer, eval_trace, set_current_trace, state
 
@@ -57,13 +56,13 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
 
 
 def dimension_or_error(size, context: str = ""):
-    """A size as an int, or as it is if it is symbolic.
+    """A size as an int.
 
     Raises:
       ConcretizationTypeError: it is a tracer of unknown contents.
       TypeError: it is no integer.
     """
-    return size if any_symbolic(size) else concrete_or_error(operator.index, size, context)
+    return concrete_or_error(operator.index, size, context)
 
 
 def ensure_known(value, context: str = ""):
@@ -78,4 +77,4 @@ def is_concrete(x) -> bool:
 
 
 later.update(concrete_or_error=concrete_or_error, eval_context=eval_context,
-             is_concrete=is_concrete, max_dim=greater, min_dim=lesser)
+             is_concrete=is_concrete, max_dim=max, min_dim=min)

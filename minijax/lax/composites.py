@@ -22,7 +22,7 @@ from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
 from .attributes import HashableArray, attribute_text
 from .compile_time import is_concrete
-from .control_flow.common import branch_numbers, stage
+from .control_flow.common import branch_number, stage
 from .control_flow.cond import staged_switch
 
 # ----------------------------------------------------------------------------------------------
@@ -210,20 +210,10 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
     return staged_switch(index, branches, args, branches_platforms=names)
 
 
-def _number(platforms) -> int:
-    """The number of the branch for the platform. A program for several platforms has its own."""
-    return branch_numbers(platforms)[0]
-
-
-def _lower_index(ctx, platforms):
-    if len({*(numbers := branch_numbers(platforms))}) > 1:
-        return ctx.platform_index()
-    return ctx.constant(numbers[0], ctx.avals_out[0])
-
-
 # Which branch is for the platform that a program runs on.
 platform_index_p = Primitive("platform_index")
-platform_index_p.def_impl(lambda platforms: as_array(np.int32(_number(platforms))))
+platform_index_p.def_impl(lambda platforms: as_array(np.int32(branch_number(platforms))))
 platform_index_p.def_abstract_eval(lambda platforms: ShapedArray((), np.dtype(np.int32)))
 defjvp_zero(platform_index_p)
-register_lowering(platform_index_p, _lower_index)
+register_lowering(platform_index_p, lambda ctx, platforms: ctx.constant(
+    branch_number(platforms), ctx.avals_out[0]))

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import numeric, same_dtypes, surely
+from ..checks.primitives import numeric, same_dtypes
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import batch_size, primitive_batchers
@@ -146,7 +146,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
         raise TypeError("Wrong number of explicit pads for convolution: expected "
                         f"{len(lhs_shape) - 2}, got {len(pads)}.")
     padded = [n + low + high for n, (low, high) in zip(lhs_shape[2:], pads)]
-    if any(surely(lambda n=n: n < 0) for n in padded):
+    if any(n < 0 for n in padded):
         raise ValueError("Negative padding is larger than the size of the corresponding dimension: "
                          f"got padding={pads} for lhs_shape[2:]={tuple(lhs_shape[2:])}")
     spatial = map(places, padded, rhs_shape[2:], strides)

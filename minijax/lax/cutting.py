@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, greater, same_dtypes, size_of
+from ..checks.primitives import same_dtypes
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, inserted, primitive_batchers, shifted_dims
@@ -175,14 +175,7 @@ def _ranges(x, start_indices, limit_indices, strides):
 
 
 def _slice_shape(x, *, start_indices, limit_indices, strides):
-    return [_length(*bound) for bound in _ranges(x, start_indices, limit_indices, strides)]
-
-
-def _length(start, stop, step):
-    """How many positions there are from `start` to `stop`."""
-    if not any_symbolic(start, stop):
-        return len(range(start, stop, step))
-    return stop - start if step == 1 else (stop - start + step - 1) // step
+    return [len(range(*bound)) for bound in _ranges(x, start_indices, limit_indices, strides)]
 
 
 def _slice(x, *, start_indices, limit_indices, strides):
@@ -274,13 +267,13 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = 0 if start_index is None else _from_start(start_index, size)
     limits[axis] = size if limit_index is None else _from_start(limit_index, size)
-    strides[axis] = size_of(stride)
+    strides[axis] = operator.index(stride)
     return slice(operand, starts, limits, strides)
 
 
 def _from_start(index: int, size: int) -> int:
     """A bound that is perhaps counted from the end, counted from the start."""
-    index = size_of(index)
+    index = operator.index(index)
     return index + size if index < 0 else index
 
 
@@ -291,7 +284,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
       IndexError: `index` is out of bounds.
     """
     size = size_along("index_in_dim", typeof(operand).shape, axis)
-    index = size_of(index)
+    index = operator.index(index)
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
     index = index + size if index < 0 else index
@@ -315,7 +308,7 @@ def _pad_type(x, value, *, padding_config):
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
     """The size of a padded dimension."""
-    return low + high + n + (greater(n - 1, 0) * interior if interior else 0)
+    return low + high + n + (max(n - 1, 0) * interior if interior else 0)
 
 
 def _check_pad(x, value, padding_config):

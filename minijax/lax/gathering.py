@@ -7,7 +7,7 @@ from numbers import Number
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape, lesser
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -257,7 +257,7 @@ def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indic
         offset = shifted(offset)
         unique_indices = indices_are_sorted = False
     else:
-        offset, slice_sizes = shifted(offset), (lesser(n, 1), *slice_sizes)
+        offset, slice_sizes = shifted(offset), (min(n, 1), *slice_sizes)
         batching, index_batching = (0, *batching), (0, *index_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, index_map, batching, index_batching)
     return gather(x, indices, numbers, slice_sizes, unique_indices=unique_indices,

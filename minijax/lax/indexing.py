@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, greater, lesser, size_of, surely
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
@@ -25,7 +24,7 @@ from .compile_time import is_concrete
 from .cutting import slice, slice_p
 from .dynamic_slices import Slice
 from .shaping import rev
-from .slicing import dynamic_slice_p, size_value
+from .slicing import dynamic_slice_p
 
 
 class Cut(NamedTuple):
@@ -67,8 +66,7 @@ def getitem(x, index):
     cuts = [_cut(entry, size, position) for position, (entry, size) in
             enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
     traced, strided = (any(c.stop is None for c in cuts), any(c.step not in (1, -1) for c in cuts))
-    gathered = any(map(_is_gathered, cuts, typeof(x).shape))
-    if (gathered or traced and strided) and hooks.index_by_arrays:
+    if traced and strided and hooks.index_by_arrays:
         return _advanced(x, index)  # no box, but it can be gathered
     out = _take_box(x, cuts)
     out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
@@ -203,7 +201,7 @@ def _cut(entry, size: int, position: int) -> Cut:
         raise no_index(entry, position) from None
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
-    if surely(lambda: -size <= index < size):
+    if -size <= index < size:
         return Cut(index, index + 1, 1, True)
     return Cut(np.int32(index), None, 1, True)
 
@@ -225,8 +223,8 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
       IndexError: one of them is traced.
     """
     try:
-        start, stop, step = bounds = [None if bound is None else size_of(bound)
-                                      for bound in (entry.start, entry.stop, entry.step)]
+        bounds = [None if bound is None else operator.index(bound)
+                  for bound in (entry.start, entry.stop, entry.step)]
     except TypeError as error:
         if not any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
             raise
@@ -235,47 +233,7 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
             "To take a box of static size at a traced place, use lax.dynamic_slice."
         ) from error
-    if any_symbolic(size, *bounds):
-        return _symbolic_bounds(start, stop, step, size)
     return builtins.slice(*bounds).indices(size)
-
-
-def _symbolic_bounds(start, stop, step, size) -> tuple:
-    """The start, the stop and the step of a slice of a dimension whose size is not known.
-
-    With steps of more than one, the stop lies right behind the last element.
-
-    Raises:
-      InconclusiveDimensionOperation: whether the step is positive, or whether a bound counts from
-        the end, depends on the sizes.
-    """
-    step = 1 if step is None else step
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    first, last = (0, size) if step > 0 else (size - 1, -1)
-    start = first if start is None else _in_bounds(start, size, step > 0)
-    stop = last if stop is None else _in_bounds(stop, size, step > 0)
-    gap, length = (step, stop - start) if step > 0 else (-step, start - stop)
-    if gap == 1 or surely(lambda: length >= 0):
-        length = greater(0, length)
-    else:
-        length = (greater(0, length + gap - 1) // gap - 1) * gap + 1
-    return start, start + length if step > 0 else start - length, step
-
-
-def _in_bounds(bound, size, forwards):
-    """A bound of a slice, counted from the front, and not beyond the ends."""
-    least, most = (0, size) if forwards else (-1, size - 1)
-    return lesser(most, bound) if bound >= 0 else greater(least, size + bound)
-
-
-def _is_gathered(cut, size):
-    """Whether the elements of a cut are taken one by one: neither `slice` nor `rev` takes those
-    whose number may come out negative."""
-    if cut.step == 1 or cut.stop is None or not any_symbolic(size, cut.start, cut.stop, cut.step):
-        return False
-    return cut[:3] != (size - 1, -1, -1) and not surely(lambda: cut.step > 0
-                                                        and cut.start <= cut.stop)
 
 
 def _take_box(x, cuts):
@@ -314,7 +272,7 @@ def _from_front(start, size):
     dtype = typeof(start).dtype
     if dtype.kind == "u":
         return start
-    n = size_value(size, dtype) if any_symbolic(size) else dtype.type(size)
+    n = dtype.type(size)
     if not hasattr(start, "aval"):
         return start + n if start < 0 else start
     is_negative = lt(start, dtype.type(0))
@@ -322,29 +280,17 @@ def _from_front(start, size):
 
 
 def _range(cut, n):
-    """The positions that a cut of a dimension of size `n` takes: a range, or a slice if the size or
-    a bound is not known."""
-    if any_symbolic(n, cut.start, cut.stop):
-        if cut.step == -1:  # all of them
-            return builtins.slice(0, n, -1)
-        start = cut.start if cut.start >= 0 else cut.start + n
-        return builtins.slice(start, start + 1 if cut.drop else cut.stop, cut.step)
+    """The positions that a cut of a dimension of size `n` takes."""
     return range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
-
-
-def _forwards(r):
-    if isinstance(r, builtins.slice):
-        return builtins.slice(r.start, r.stop, 1)
-    return r[::-1] if r else range(0)
 
 
 def _take_static(x, cuts):
     """`slice` along all dimensions at once, then `rev` along those with a negative step."""
     ranges = [_range(cut, n) for cut, n in zip(cuts, typeof(x).shape)]
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
-    ranges = [r if r.step > 0 else _forwards(r) for r in ranges]
+    ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
     starts = [r.start for r in ranges]
-    limits = [r[-1] + 1 if isinstance(r, range) and r and d in backwards else max(r.stop, r.start)
+    limits = [r[-1] + 1 if r and d in backwards else max(r.stop, r.start)
               for d, r in enumerate(ranges)]
     strides = [r.step for r in ranges]
     full = [(r.start, r.stop, r.step) == (0, n, 1) for r, n in zip(ranges, typeof(x).shape)]

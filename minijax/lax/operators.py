@@ -20,7 +20,7 @@ from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic, canonical_precision, known_sizes
+from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
@@ -46,7 +46,7 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
-from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation
+from ..errors import ConcretizationTypeError
 from ..first_use import AttributeOnFirstUse
 from ..source import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
@@ -349,10 +349,6 @@ def _fill_in_size(aval, sizes):
     if known == 0 and -1 in sizes:
         raise ZeroDivisionError(f"cannot reshape array of shape {aval.shape} into {tuple(sizes)}: "
                                 "with a dimension of size 0, a size of -1 may be any. Give it.")
-    if -1 in sizes and any_symbolic(*sizes) and aval.size % known != 0:
-        raise InconclusiveDimensionOperation(
-            f"Cannot divide evenly the sizes of shapes {aval.shape} and {tuple(sizes)}. The "
-            f"remainder {aval.size % known!s} should be 0.")
     if sizes.count(-1) == 1 and aval.size % known == 0:
         sizes = [aval.size // known if size == -1 else size for size in sizes]
     if math.prod(sizes) != aval.size or -1 in sizes:

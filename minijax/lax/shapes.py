@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, canonical_shape
+from ..checks.primitives import canonical_shape
 from ..core.core import ArrayMethods, typeof
-from ..core.primitives import constant, convert
-from .cutting import concatenate
+from ..core.primitives import constant
 from .dtypes import check_and_canonicalize_user_dtype
 from .shaping import broadcast, broadcast_to, full
 from .windows import index_dtype
@@ -51,9 +50,6 @@ def shape_as_value(shape: Sequence[int]):
     [2, 3]
     """
     dtype = index_dtype(shape)
-    if any_symbolic(*shape):
-        sizes = [convert(n, dtype) for n in shape]
-        return concatenate([broadcast(n, (1,)) for n in sizes], 0)
     return np.array(tuple(map(operator.index, shape)), dtype) if shape else full((0,), 0, dtype)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, canonical_shape, dtype_kind, known_sizes
+from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array, as_array
@@ -55,7 +55,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """
     shapes = tuple(map(known_sizes, shapes))
     for shape in shapes:
-        if not any_symbolic(*shape) and any(size < 0 for size in shape):
+        if any(size < 0 for size in shape):
             raise TypeError("Only non-negative sizes can be broadcast, got the shape "
                             f"{shape} among {list(shapes)}.")
     ndim = max(map(len, shapes), default=0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, known_sizes
+from ..checks.primitives import known_sizes
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
@@ -27,12 +27,11 @@ from ..core.primitives import (
     ge,
     lt,
     make_primitive,
-    reshape,
     select,
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from .cutting import concatenate, pad, slice_in_dim
+from .cutting import pad, slice_in_dim
 from .elementwise import clamp
 from .out_shardings import cotangent_aval
 from .shaping import broadcasted_iota, squeeze
@@ -148,31 +147,26 @@ def _for_each_dimension(name, allow_negative, starts, shape):
 
 
 def size_value(size, dtype) -> Any:
-    """A size as a scalar, or the greatest of its dtype; traced if it is not known yet."""
-    if any_symbolic(size):
-        return convert(size.__jax_array__(), dtype)
+    """A size as a scalar, or the greatest of its dtype."""
     return dtype.type(min(size, np.iinfo(dtype).max))
 
 
 def sizes_vector(sizes, dtype) -> Any:
     """Sizes as the elements of a vector."""
-    if not any_symbolic(*sizes):
-        return np.array([size_value(size, dtype) for size in sizes], dtype)
-    return concatenate([reshape(size_value(size, dtype), (1,)) for size in sizes], 0)
+    return np.array([size_value(size, dtype) for size in sizes], dtype)
 
 
 def counts_to(size: int, dtype) -> bool:
     """Whether indices of this dtype can count from the end of a dimension of this size. Those of
     eight bits cannot if the dimension has 300 elements: -1 would become 43."""
     signed = dtypes.issubdtype(dtype, np.signedinteger)
-    return not signed or any_symbolic(size) or size <= np.iinfo(dtype).max
+    return not signed or size <= np.iinfo(dtype).max
 
 
 def _from_front(i, n, dtype):
     """A scalar index, `n` added if it is negative (by Python if it is known)."""
     if isinstance(i, (int, np.integer)):
-        return size_value(i + n, dtype) if i < 0 and any_symbolic(n) else (
-            dtype.type(i + n if i < 0 else i))
+        return dtype.type(i + n if i < 0 else i)
     if dtypes.issubdtype(dtype, np.unsignedinteger) or not dtypes.issubdtype(dtype, np.integer):
         return i
     i = i if typeof(i).dtype == dtype else convert(i, dtype)
@@ -181,8 +175,7 @@ def _from_front(i, n, dtype):
 
 
 def _wrapped(size, dtype):
-    known = not any_symbolic(size)
-    return np.asarray(size).astype(dtype)[()] if known else size_value(size, dtype)
+    return np.asarray(size).astype(dtype)[()]
 
 
 def convert_scalar(value, like):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..checks.primitives import greater, known_sizes
+from ..checks.primitives import known_sizes
 
 
 def dilated(n: int, dilation: int) -> int:
     """The length of `n` elements with `dilation - 1` others between neighbours."""
-    return n if dilation == 1 else greater(1 + dilation * (n - 1), 0)
+    return n if dilation == 1 else max(1 + dilation * (n - 1), 0)
 
 
 def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, .
 
 def places(n: int, window: int, stride: int) -> int:
     """In how many places a window of this length fits into `n` elements."""
-    return greater((n - window) // stride + 1, 0)
+    return max((n - window) // stride + 1, 0)
 
 
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
@@ -63,8 +63,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                            f"got {padding!r}.")
     pads = []
     for n, window, stride in _sized_alike(in_shape, window_shape, window_strides):
-        stride = greater(stride, 1)  # it is for the primitives to refuse others
-        total = greater((-(-n // stride) - 1) * stride + window - n, 0)
+        stride = max(stride, 1)  # it is for the primitives to refuse others
+        total = max((-(-n // stride) - 1) * stride + window - n, 0)
         small, large = total // 2, total - total // 2
         pads.append((small, large) if name == "SAME" else (large, small))
     return pads

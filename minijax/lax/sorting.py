@@ -6,11 +6,12 @@ numbers by their real parts and then by their imaginary parts.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, numeric, size_of
+from ..checks.primitives import numeric
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -216,7 +217,7 @@ def _top_k_types(x, *, k, axis):
     if x.shape[axis] < k:
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"k={k} with shape={x.shape} and axis={axis}")
-    if not any_symbolic(x.shape[axis]) and x.shape[axis] > 2**31 - 1:
+    if x.shape[axis] > 2**31 - 1:
         raise ValueError("top_k returns int32 indices, which will overflow along a dimension of "
                          f"size {x.shape[axis]}: got shape {x.shape} and axis={axis}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
@@ -326,4 +327,4 @@ def top_k(operand, k: int, *, axis: int = -1):
     ([9.0, 6.0], [1, 2])
     """
     axis = canonical_axis(axis, typeof(operand).ndim)
-    return top_k_p.bind(operand, k=size_of(k), axis=axis)
+    return top_k_p.bind(operand, k=operator.index(k), axis=axis)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
@@ -66,7 +65,7 @@ class Windows(NamedTuple):
 
 def check_sizes(name: str, what: str, sizes, least: int) -> None:
     """Raise `TypeError` unless `sizes` are integers that are not less than `least`."""
-    if not all(isinstance(n, (int, np.integer)) or any_symbolic(n) for n in sizes):
+    if not all(isinstance(n, (int, np.integer)) for n in sizes):
         raise TypeError(f"{name} {what} must have every element be an integer, got {sizes}.")
     if any(n < least for n in sizes):
         raise TypeError(f"{name} {what} must have every element be at least {least}, got {sizes}.")
@@ -89,8 +88,7 @@ def windows_shape(operand: ShapedArray, windows: Windows) -> tuple[int, ...]:
     if len(padding) != operand.ndim:
         raise ValueError(f"reduce_window got padding {padding} for an operand of shape "
                          f"{operand.shape}: a pair for each dimension is needed.")
-    if not all(isinstance(n, (int, np.integer)) or any_symbolic(n) for pair in padding
-               for n in pair):
+    if not all(isinstance(n, (int, np.integer)) for pair in padding for n in pair):
         raise TypeError(f"reduce_window padding must be pairs of integers, got {padding}.")
     return reduce_window_shape_tuple(operand.shape, dimensions, strides, padding, base_dilation,
                                      window_dilation)

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..core import dtypes
 
 # ----------------------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ def check_other_dims(op: str, operand, indices, numbers) -> None:
 
 def index_dtype(shape: Sequence[int]) -> np.dtype:
     """The integers that number the elements along each dimension of an array: int32, mostly."""
-    fits = all(any_symbolic(n) or n <= 2**31 - 1 for n in shape)
+    fits = all(n <= 2**31 - 1 for n in shape)
     return np.dtype("int32" if fits else "int64")
 
 

@@ -11,13 +11,12 @@ import numpy as np
 
 from ..checks.dtypes import valid_dtype
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic, greater
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
 from ..core.primitives import broadcast_in_dim_p, convert
-from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation
+from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error, is_concrete
 from ..lax.cutting import concatenate, stack_p
 from ..lax.dtypes import (
@@ -111,9 +110,8 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
 def _array(x, dtype, copy):
     """`array` for a canonical dtype or `None`."""
     if hasattr(x, "__jax_array__"):
-        is_size = any_symbolic(x)
         x = x.__jax_array__()
-        if dtype is None and not is_size:  # a weak type is not handed on, but that of a size is
+        if dtype is None:  # a weak type is not handed on
             dtype = typeof(x).dtype
     if isinstance(x, ArrayMethods):
         x = copy_p.bind(x) if copy else x
@@ -389,8 +387,6 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     dtype = user_dtype(dtype, "arange")
     if start is None:
         raise TypeError("arange: start (or stop, if it is alone) must be a number, got None.")
-    if any_symbolic(start, stop, step):
-        return _symbolic_range(start, stop, step, dtype, device or out_sharding)
     if step is not None and not isinstance(step, Tracer) and np.ndim(step) == 0 and step == 0:
         raise ZeroDivisionError("arange: step must not be zero.")
     name = "stop" if stop is None and step is None else "start"
@@ -417,33 +413,6 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         out = broadcasted_iota(dtype, (size,), 0, out_sharding=stated)
         out = out if start == 0 else add(convert(of_any_size(start, dtype), dtype), out)
     return on_device(out, device, out_sharding=out_sharding if stated is None else None)
-
-
-def _symbolic_range(start, stop, step, dtype, device):
-    """The range whose length is not known yet, within an exported function."""
-    start, stop = (0, start) if stop is None else (start, stop)
-    step = 1 if step is None else step
-    for name, end in (("start", start), ("stop", stop), ("step", step)):
-        if not any_symbolic(end) and not hasattr(end, "__index__"):
-            raise ValueError(f"arange: if one argument is a symbolic dimension, the {name} and all "
-                             f"others must be either dimension expressions or integers; got {end}.")
-    if step == 0:
-        raise ValueError(f"arange({start!s}, {stop!s}, {step!s}) has step == 0")
-    distance, stride = (stop - start, step) if _is_ascending(step) else (start - stop, -step)
-    size = greater(0, distance + stride - 1) // stride
-    dtype = result_type(int) if dtype is None else dtype
-    ends = [asarray(end, dtype) for end in (step, start)]
-    out = add(mul(broadcasted_iota(dtype, (size,), 0), ends[0]), ends[1])
-    return on_device(out, device)
-
-
-def _is_ascending(step) -> bool:
-    try:
-        return bool(step > 0)
-    except InconclusiveDimensionOperation as error:
-        raise InconclusiveDimensionOperation(
-            f"In arange, the step {step!s} must be resolved statically if it is > 0 or < 0.\n"
-            f"{error}") from None
 
 
 def _check_range_fits(first, length, dtype):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
@@ -27,20 +26,6 @@ def _opt_einsum() -> Any:
     import opt_einsum
 
     return opt_einsum
-
-
-class _StandIn:
-    """What opt_einsum sees of an array whose sizes are not all known: it counts with 8."""
-
-    def __init__(self, array, shape):
-        self.stands_for, self.shape = array, shape
-
-
-def _with_known_sizes(x):
-    shape = getattr(x, "shape", ())
-    if not isinstance(shape, tuple) or not any_symbolic(*shape):
-        return x
-    return _StandIn(x, tuple(8 if any_symbolic(size) else size for size in shape))
 
 
 def _optimizer(optimize):
@@ -86,14 +71,14 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     (subscripts,) = with_own_arrays([subscripts])
     try:
         arrays, contractions = _opt_einsum().contract_path(
-            *map(_with_known_sizes, (subscripts, *operands)), einsum_call=True, use_blas=True,
+            subscripts, *operands, einsum_call=True, use_blas=True,
             optimize=_optimizer(optimize))
     except KeyError as error:
         if "optimizer" in str(error):  # the name of one, which opt_einsum says
             raise
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
                        ) from None
-    arrays = [ensure_array("einsum", getattr(x, "stands_for", x)) for x in arrays]
+    arrays = [ensure_array("einsum", x) for x in arrays]
     if out_sharding is not None and not _ends_with_one_operation(contractions, arrays):
         return call_sharded(einsum, *given, optimize=optimize, precision=precision,
                             preferred_element_type=preferred_element_type,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, lesser
 from ..core import dtypes
 from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
@@ -72,7 +71,7 @@ def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
     axis = canonical_axis(axis, a.ndim)
     size, rest = a.shape[axis], (a.shape[:axis], a.shape[axis + 1:])
     narrow = indices.dtype.kind in "iu" and indices.dtype.itemsize < 4
-    if narrow and not any_symbolic(size) and size > np.iinfo(indices.dtype).max:
+    if narrow and size > np.iinfo(indices.dtype).max:
         indices = convert(indices, np.dtype("int32"))
     indices, gather_mode = _take_mode(indices, size, mode)
     if not size:
@@ -171,7 +170,7 @@ def _gather_along(arr, indices, axis, line_shape, out_shape, mode, fill_value):
     kept = [d for d in range(arr.ndim) if d not in repeated]
     both = [d for d in walked if d != axis and d not in repeated]
     windows = [d for d in kept if d not in walked]
-    sizes = [line_shape[d] if d in windows else lesser(line_shape[d], 1) for d in kept]
+    sizes = [line_shape[d] if d in windows else min(line_shape[d], 1) for d in kept]
     numbers = GatherDimensionNumbers(
         tuple(windows), (kept.index(axis),), (kept.index(axis),),
         tuple(kept.index(d) for d in both), tuple(walked.index(d) for d in both))

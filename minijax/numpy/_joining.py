@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core.api import vmap
 from ..core.array import Array
@@ -198,7 +197,7 @@ def _split(name, ary, indices_or_sections, axis) -> list:
     size = size_along(name, ary.shape, axis)
     context = f"in jax.numpy.{name} argument 1"
     if isinstance(indices_or_sections, (tuple, list)) or np.ndim(indices_or_sections):
-        places = [i if any_symbolic(i) else static_index(i, context) for i in indices_or_sections]
+        places = [static_index(i, context) for i in indices_or_sections]
         sizes = [stop - start for start, stop in zip([0, *places], [*places, size])]
     else:
         sections = concrete_or_error(int, indices_or_sections, context)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..core.primitives import convert
 from ..core.tree import tree_map
 from ..lax import cutting
@@ -14,16 +13,14 @@ from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
-from ..lax.slicing import size_value
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
-from ._indexing import take
 from ._quantiles import median
 from ._ranges import linspace
 from ._reductions import amax, amin, mean
 from ._shaping import flip, repeat_all, squeeze
 from ._staged import staged
-from ._ufuncs import remainder, round
+from ._ufuncs import round
 from ._vectorize import apply_along_axis
 
 _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -57,8 +54,7 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """
     array = ensure_array("pad", array)
     widths = _pairs(pad_width, array.ndim, "pad_width")
-    if any(not (isinstance(n, (int, np.integer)) or any_symbolic(n))
-           for pair in widths for n in pair):
+    if not all(isinstance(n, (int, np.integer)) for pair in widths for n in pair):
         raise TypeError(f"jnp.pad: `pad_width` must be of integral type, got {pad_width!r}.")
     if callable(mode):
         return _pad_with_function(array, widths, mode, kwargs)
@@ -116,13 +112,6 @@ def _pad(array, pad_width, mode, constant_values, stat_length, end_values, refle
 
 def _pad_axis(array, axis, before, after, mode, reflect_type, end_values, stat_length):
     """Pad one dimension."""
-    unknown = any_symbolic(before, after), any_symbolic(array.shape[axis])
-    if mode == "linear_ramp" and unknown[0]:
-        raise NotImplementedError(
-            f"jnp.pad: mode {mode!r} with sizes that are not known: {array.shape[axis]!s} elements "
-            f"and the widths {before!s} and {after!s}. Export the function for known sizes.")
-    if mode == "wrap" and any(unknown):
-        return _pad_wrap_unknown(array, axis, before, after)
     if mode == "wrap":
         return _pad_wrap(array, axis, before, after)
     if mode in ("reflect", "symmetric"):
@@ -166,13 +155,6 @@ def _pad_wrap(array, axis, before, after):
     if right:
         parts.append(slice_in_dim(array, 0, right, axis=axis))
     return cutting.concatenate(parts, axis)
-
-
-def _pad_wrap_unknown(array, axis, before, after):
-    """The same by places modulo the size, since it is not known how many copies there are."""
-    size, dtype = array.shape[axis], np.dtype("int32")
-    places = sub(lax.iota(dtype, before + size + after), size_value(before, dtype))
-    return take(array, remainder(places, size_value(size, dtype)), axis=axis)
 
 
 def _edge(array, axis, last):

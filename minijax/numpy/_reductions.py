@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import ArrayMethods, Primitive, state, typeof
@@ -281,7 +280,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
     if dtype is out is where is None:
         axes = _plain_axes(a, axis)
         if axes is not None:
-            count = _as_scalar(math.prod([a.aval.shape[d] for d in axes]), a.aval.dtype)
+            count = a.aval.dtype.type(math.prod([a.aval.shape[d] for d in axes]))
             total = reduce_sum_p.bind(a, axes=axes)
             return div_p.bind(expand_dims(total, axes) if keepdims else total, count)
     axis = optional_axes(axis)
@@ -295,20 +294,13 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
     return convert(lax.div(total, count), result)
 
 
-def _as_scalar(count, dtype):
-    """A number of elements as a scalar; if it is not known, as the array that will have it."""
-    if any_symbolic(count):
-        return convert(count.__jax_array__(), dtype)
-    return dtype.type(count)
-
-
 def _count(a, axis, keepdims, where, dtype):
     """How many elements a reduction sees, as a scalar or (under a mask) an array."""
     if where is None:
         axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         if not {*axes} <= {*range(-a.ndim, a.ndim)}:
             raise IndexError(f"axis {axis} is out of bounds for an array of dimension {a.ndim}")
-        return _as_scalar(math.prod(a.shape[d] for d in axes), dtype)
+        return dtype.type(math.prod(a.shape[d] for d in axes))
     return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
 
 

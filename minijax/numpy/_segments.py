@@ -7,12 +7,12 @@ into an array with one row for each segment.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import size_of
 from ..core.dtypes import iinfo
 from ..lax.advanced_indexing import scatter_index
 from ..lax.compile_time import concrete_or_error
@@ -81,7 +81,7 @@ def _number_of_segments(ids, given) -> int:
         ids = concrete_or_error(np.asarray, ids, "The number of segments depends on the ids: under "
                                 "`jit`, give `num_segments`.")
         given = ids.max() + 1
-    count = concrete_or_error(size_of, given, "segment_sum() `num_segments` argument.")
+    count = concrete_or_error(operator.index, given, "segment_sum() `num_segments` argument.")
     if count < 0:
         raise ValueError("num_segments must be non-negative.")
     return count

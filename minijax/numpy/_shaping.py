@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import any_symbolic, greater, lesser, size_of
 from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
@@ -22,8 +21,8 @@ from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
-from ..lax.operators import bitwise_not, reshape_method
 from ..lax.operators import matrix_transpose as _matrix_transpose
+from ..lax.operators import reshape_method
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.slicing import dynamic_slice_in_dim, size_value
@@ -222,9 +221,6 @@ def squeeze(a, axis=None):
       ValueError: a dimension of another size.
     """
     a = ensure_array("squeeze", a)
-    if axis is None and any_symbolic(*a.shape):
-        raise ValueError("jnp.squeeze with axis=None is not supported with shape polymorphism: "
-                         f"name the axes of size 1 of the shape {a.shape}.")
     ones = [d for d, n in enumerate(a.shape) if n == 1]
     return lax.squeeze(a, ones if axis is None else index_tuple(axis))
 
@@ -332,7 +328,7 @@ def roll(a, shift, axis=None):
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(canonical_axis(d, a.ndim) for d in index_tuple(axis))
     try:
-        shift = (shift,) if any_symbolic(shift) else index_tuple(shift)
+        shift = index_tuple(shift)
     except TypeError:
         return _roll_dynamic(a, asarray(shift), axes)
     return _roll_static(a, shift, axes)
@@ -342,7 +338,7 @@ def roll(a, shift, axis=None):
 def _roll_static(a, shift, axis):
     for d, s in zip(*np.broadcast_arrays(axis, shift)):
         if a.shape[d]:
-            cut = -size_of(s) % a.shape[d]
+            cut = -operator.index(s) % a.shape[d]
             pieces = [slice_in_dim(a, cut, a.shape[d], axis=d), slice_in_dim(a, 0, cut, axis=d)]
             a = cutting.concatenate(pieces, int(d))
     return a
@@ -405,13 +401,6 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     if out_sharding is not None:
         return call_sharded(repeat, a, repeats, axis, total_repeat_length=total_repeat_length,
                             out_sharding=out_sharding)
-    if any_symbolic(repeats):
-        if total_repeat_length is not None:
-            raise ValueError("jnp.repeat with a non-constant `repeats` is supported only without "
-                             f"`total_repeat_length`; got {total_repeat_length}.")
-        a = ensure_array("repeat", a)
-        a, axis = (ravel(a), 0) if axis is None or a.ndim == 0 else (a, axis)
-        return repeat_all(a, repeats, canonical_axis(axis, a.ndim))
     check_arraylike("repeat", a, repeats)
     a, (dtype, _) = ensure_array("repeat", a), lattice_result_type(repeats)
     if dtype.kind not in "biu":
@@ -614,31 +603,14 @@ def diag_indices_from(arr) -> tuple:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
-    if any_symbolic(n, m):
-        return _places_in(tri(n, m, k, bool), static_index(k), n, n if m is None else m)
     rows, columns = canonical_shape((n, n if m is None else m))
     return tuple(map(array, np.tril_indices(rows, static_index(k), columns)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and above a diagonal of an `n` by `m` matrix."""
-    if any_symbolic(n, m):
-        mask = bitwise_not(tri(n, m, k - 1, bool))
-        return _places_in(mask, -static_index(k), n if m is None else m, n)
     rows, columns = canonical_shape((n, n if m is None else m))
     return tuple(map(array, np.triu_indices(rows, static_index(k), columns)))
-
-
-def _places_in(triangle, k, rows, columns):
-    """The places of what a mask keeps: on and below a diagonal of a matrix of this shape, or on
-    and above one of its transpose."""
-    from ._indexing import nonzero_of_size  # it imports this module
-
-    above = lesser(greater(-k, 0), rows)  # rows without any
-    ramp = lesser(greater(columns - greater(k, 0), 0), rows - above)  # each one more than the last
-    first = greater(k, 0) + 1
-    size = ramp * (2 * first + ramp - 1) // 2 + (rows - above - ramp) * columns
-    return nonzero_of_size(triangle, size, (0, 0))
 
 
 def _indices_from(name, function):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
-from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax import fourier as lax_fft
@@ -246,8 +245,7 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """
     _check_scalars("rfftfreq", n, d)
     dtype = _frequencies_dtype(dtype, "rfftfreq")
-    whole = any_symbolic(n) or n % 2 == 0
-    last = n // 2 if whole else (n - 1) // 2  # they differ if n is not an integer
+    last = n // 2 if n % 2 == 0 else (n - 1) // 2  # they differ if n is not an integer
     return arange(last + 1, dtype=dtype, device=device) / array(d * n, dtype=dtype)
 
 

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
 from ..core.array import Array
 from ..core.core import ShapedArray, typeof
 from ..core.primitives import convert, select
@@ -64,7 +63,7 @@ def _seed(seeds, impl):
 def counters(shape):
     """0, 1, 2 … in row-major order, as the high and the low words of 64-bit numbers."""
     size = math.prod(shape)
-    if not any_symbolic(*shape) and size <= 2**32:
+    if size <= 2**32:
         low = iota_p.bind(dtype=np.dtype(np.uint32), shape=(size,), dimension=0)
         return np.uint32(0), reshape(low, shape)
     wide = iota_p.bind(dtype=np.dtype(np.uint64), shape=(size,), dimension=0)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...checks.primitives import any_symbolic
 from ...checks.tree import leaf_paths
 from ...core.boundary import api_boundary
 from ...core.core import typeof
@@ -60,10 +59,6 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
                        f"argument, {[typeof(x).shape for x in xs]}, got {shapes}.")
         return outs
 
-    if any_symbolic(leaves[0].shape[axis]):
-        raise NotImplementedError(f"associative scan over axis of non-constant size: "
-                                  f"{leaves[0].shape[axis]!s}. Use lax.scan, whose steps need no "
-                                  "known number.")
     if reverse:
         leaves = [shaping.rev(x, (axis,)) for x in leaves]
     outs = _prefixes(combine, leaves, axis)

@@ -39,7 +39,7 @@ from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
-from ...runtime.platforms import canonical_platform, lowered_for, program_platform
+from ...runtime.platforms import canonical_platform, program_platform
 from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax
 from .tokens import with_token
@@ -487,21 +487,20 @@ def _names(values):
     return ", ".join(x.name for x in values)
 
 
-def branch_numbers(branches_platforms: Sequence[tuple[str, ...] | None]) -> list[int]:
-    """For each platform that a program is lowered for, the number of the branch for it. `None`
-    stands for all platforms that no other branch names.
+def branch_number(branches_platforms: Sequence[tuple[str, ...] | None]) -> int:
+    """The number of the branch for the platform that a program is lowered for. `None` stands for
+    all platforms that no other branch names.
 
     Raises:
       NotImplementedError: there is no such branch.
     """
     numbers = {name: i for i, names in enumerate(branches_platforms) for name in names or [None]}
-    platforms = lowered_for.value or (canonical_platform(program_platform()),)
-    for name in platforms:
-        if name not in numbers and None not in numbers:
-            raise NotImplementedError(
-                "MLIR translation rule for lax.platform_dependent not found for platform "
-                f"{name}: it has no branch for this platform, and no default.")
-    return [numbers[name if name in numbers else None] for name in platforms]
+    name = canonical_platform(program_platform())
+    if name not in numbers and None not in numbers:
+        raise NotImplementedError(
+            "MLIR translation rule for lax.platform_dependent not found for platform "
+            f"{name}: it has no branch for this platform, and no default.")
+    return numbers[name if name in numbers else None]
 
 
 def region_arguments(ctx: Body, avals: Iterable[ShapedArray]) -> list[Value]:

@@ -62,7 +62,7 @@ from ..compile_time import is_concrete
 from ..families import inline_in_scope
 from .common import (
     Staged,
-    branch_numbers,
+    branch_number,
     by_extension,
     check_references,
     either,
@@ -540,10 +540,8 @@ primitive_transposes[cond_p] = _transpose
 def _lower(ctx, index, *operands, branches, branches_platforms=None):
     """A `case`, each branch in a region, where it sees the operands as they are."""
     if branches_platforms is not None:
-        numbers = branch_numbers(branches_platforms)
-        if len({*numbers}) == 1:
-            return inline_in_scope(ctx, "cond/branch_0_fun", branches[numbers[0]], operands)
-        index, branches = ctx.platform_index(), [branches[i] for i in numbers]
+        branch = branches[branch_number(branches_platforms)]
+        return inline_in_scope(ctx, "cond/branch_0_fun", branch, operands)
     regions = [([], partial(inline_in_scope, ctx, f"cond/branch_{i}_fun", branch, operands))
                for i, branch in enumerate(branches)]
     ordered = any(is_ordered(branch.effects) for branch in branches)

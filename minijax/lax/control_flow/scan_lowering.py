@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...checks.primitives import any_symbolic
 from ...core.core import ShapedArray
 from ...core.effects import is_ordered
 from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
 from ...core.util import split_list
 from ..cutting import emit_slice
-from ..families import inline_in_scope, lower_fun
-from ..slicing import dynamic_slice_p
+from ..families import inline_in_scope
 from .common import op_with_regions, region_arguments
 from .scan import scan_p
 
@@ -44,10 +42,7 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
     Steps that are left over come after the loop; all of them, if it had one iteration only.
     """
     consts, carry, xs = split_list(operands, [num_consts, num_carry])
-    if any_symbolic(length, *(n for x in xs for n in x.aval.shape)):
-        unroll = 1  # no steps are left over, and no blocks are taken apart
-    few = unroll == 0 or not any_symbolic(length) and length < 2 * unroll
-    n_looped = 0 if few else length - length % unroll
+    n_looped = 0 if unroll == 0 or length < 2 * unroll else length - length % unroll
 
     def take_steps(start: Value, n: int, state):
         carry, ys = split_list(state, [num_carry])
@@ -95,14 +90,9 @@ def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
         return xs
     out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
     starts, options = _starts(ctx, start, out), f", sizes = {[*out.shape]}"
-    if any_symbolic(*out.shape):
-        return _rows_of_any_size(ctx, xs, *starts, slice_sizes=out.shape)
     for check_sliced in hooks.check_sliced if xs.aval.placement is not None else ():
         check_sliced(xs.aval)
     return ctx.op(typed_text("dynamic_slice", [xs, *starts], out, options), out)
-
-
-_rows_of_any_size = lower_fun(dynamic_slice_p.bind)
 
 
 def _element(ctx: Body, xs: Value, i: int) -> Value:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ...checks.primitives import any_symbolic
 from ...core.core import Primitive, ShapedArray
 from ...core.lowering import Body, Value, compare, register_lowering, select, tensor_type
 from ...runtime import xla
@@ -102,28 +101,15 @@ def lapack_call(
     if has_lapack():
         xla().load_lapack()
     ndim = max(x.aval.ndim for x in operands) if by_columns else 0
-    sizes = _sizes_of_results(ctx, results)
-    numbers = [*range(len(operands), len(operands) + len(sizes))]
-    given = f"indices_of_shape_operands = dense<{numbers}> : tensor<{len(sizes)}xi64>, "
-    operands = [*operands, *sizes]
     in_types, out_types = [x.type for x in operands], [*map(tensor_type, results)]
     aliases = ", ".join(_alias(i, out, len(results)) for i, out in in_place.items())
     return ctx.ops(
         f"stablehlo.custom_call @{target}({', '.join(x.name for x in operands)}) "
-        f"{{{given if sizes else ''}"
-        f"api_version = 4 : i32, backend_config = {{{_attributes(attributes)}}}, "
+        f"{{api_version = 4 : i32, backend_config = {{{_attributes(attributes)}}}, "
         f"operand_layouts = [{', '.join(_layout(x.aval, ndim) for x in operands)}], "
         f"result_layouts = [{', '.join(_layout(aval, ndim) for aval in results)}], "
         f"output_operand_aliases = [{aliases}]}} : "
         f"({', '.join(in_types)}) -> ({', '.join(out_types)})", results)
-
-
-def _sizes_of_results(ctx, results) -> list[Value]:
-    """If a size is not known yet (chapter 16), the sizes of each result, as vectors: XLA takes them
-    as operands, which the routine does not get."""
-    if not any_symbolic(*(size for aval in results for size in aval.shape)):
-        return []
-    return [Value(ctx.sizes(aval.shape), ShapedArray((aval.ndim,), np.int32)) for aval in results]
 
 
 def _alias(operand, result, n_results):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ... import settings
-from ...checks.primitives import lesser
 from ...core.api import vmap
 from ...core.array import def_numpy
 from ...core.core import typeof
@@ -18,7 +17,7 @@ from ..cutting import pad
 from ..families import lower_fun
 from ..reductions import reduce_sum
 from ..shaping import broadcasted_iota, expand_dims, full_like
-from ..slicing import dynamic_index_in_dim, size_value
+from ..slicing import dynamic_index_in_dim
 from .common import eye, linear_algebra_primitive, tril, triu
 from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
 from .triangular_solve import triangular_solve
@@ -60,7 +59,7 @@ def _swaps(pivots, *, permutation_size):
                               order)
         return select(here, expand_dims(other, [axis]) + full_like(order, 0), swapped)
 
-    return fori_loop(np.int32(0), size_value(k, np.dtype(np.int32)), swap, places) if k else places
+    return fori_loop(np.int32(0), np.int32(k), swap, places) if k else places
 
 
 lu_pivots_to_permutation_p = linear_algebra_primitive(
@@ -95,7 +94,7 @@ def lu_pivots_to_permutation(pivots, permutation_size: int):
 
 
 def _lu_shapes(shape):
-    return shape, (lesser(*shape),), shape[:1]
+    return shape, (min(*shape),), shape[:1]
 
 
 def _lu_dtypes(dtype):
@@ -143,7 +142,7 @@ def _lu_tangent(factors, t, permutation):
     triangular factorization", 2011. L and U are filled up to be square.
     """
     (m, n), dtype = typeof(t).shape, typeof(t).dtype
-    k, zero = lesser(m, n), dtype.type(0)
+    k, zero = min(m, n), dtype.type(0)
     lower = pad(tril(factors[:, :k], -1), zero, ((0, 0, 0), (0, m - k, 0)))
     lower = lower + eye(dtype, m)
     rest = pad(eye(dtype, n - k), zero, ((k, 0, 0), (k, 0, 0)))

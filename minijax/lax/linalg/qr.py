@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...checks.primitives import lesser
 from ...core.api import vmap
 from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
@@ -29,9 +28,9 @@ from .triangular_solve import triangular_solve
 
 
 geqrf_p = linear_algebra_primitive(
-    "geqrf", (2,), lambda shape: (shape, (lesser(*shape),)), multiple_results=True)
+    "geqrf", (2,), lambda shape: (shape, (min(*shape),)), multiple_results=True)
 geqp3_p = linear_algebra_primitive(
-    "geqp3", (2, 1), lambda a, pivots, **params: (a, pivots, (lesser(*a),)),
+    "geqp3", (2, 1), lambda a, pivots, **params: (a, pivots, (min(*a),)),
     lambda dtype, **params: (dtype, np.dtype(np.int32), dtype),
     accepted=[FLOAT_OR_COMPLEX, INTEGER], same_dtypes=False, multiple_results=True)
 
@@ -174,7 +173,7 @@ register_lowering(ormqr_p, _lower_ormqr)
 
 def _qr_shapes(shape, *, pivoting, full_matrices, **params):
     m, n = shape
-    k = m if full_matrices else lesser(m, n)
+    k = m if full_matrices else min(m, n)
     return ((m, k), (k, n), (n,)) if pivoting else ((m, k), (k, n))
 
 

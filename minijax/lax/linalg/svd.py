@@ -7,7 +7,6 @@ import enum
 import numpy as np
 
 from ... import settings
-from ...checks.primitives import lesser
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering, with_shape
@@ -44,7 +43,7 @@ _ROUTINES = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "ges
 
 def _svd_shapes(shape, *, full_matrices, compute_uv, subset_by_index, **params):
     m, n = shape
-    rank = lesser(m, n)
+    rank = min(m, n)
     if subset_by_index is not None:
         if full_matrices and tuple(subset_by_index) != (0, rank):
             raise ValueError("svd: full_matrices leave no room for a subset_by_index: "
@@ -165,7 +164,7 @@ _lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
 
 
 def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
-    k = lesser(*x.aval.shape[-2:])
+    k = min(*x.aval.shape[-2:])
     if subset_by_index is not None and tuple(subset_by_index) != (0, k):
         raise NotImplementedError("svd computes all singular values on this device: leave "
                                   "subset_by_index out.")
@@ -179,7 +178,7 @@ def _call_lapack(ctx, x, s, full_matrices, compute_uv, algorithm):
     if algorithm not in _ROUTINES:
         raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
     *batch, m, n = x.aval.shape
-    k = lesser(m, n)
+    k = min(m, n)
     u = with_shape(x.aval, (*batch, m, m if full_matrices else k))
     vt = with_shape(x.aval, (*batch, n if full_matrices else k, n))
     mode = "N" if not compute_uv else "A" if full_matrices else "S"
