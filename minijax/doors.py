@@ -16,6 +16,7 @@ from .core.array import Array
 from .core.core import ShapedArray, Tracer, install_methods
 from .core.extension import Extension, register, remove
 from .core.jit import jit_p
+from .core.placements import Placements, placements
 from .first_use import AttributeOnFirstUse, Postponed, doors, load
 from .runtime import cuda
 from .runtime.structs import ShapeDtypeStruct
@@ -66,28 +67,36 @@ attributes("lax.advanced_indexing", "at")
 # Devices and shardings
 
 
+class BeforeShardings(Placements):
+    """Loads the room of shardings if a device or a sharding is given, or asked for."""
+
+    def new(self, x, device, like, constrained):
+        return x if device is None else _answers().new(x, device, like, constrained)
+
+    def filled(self, value, shape, sharding, like=None):
+        return value if sharding is None else _answers().filled(value, shape, sharding, like)
+
+    bind = lambda self, *args: _answers().bind(*args)
+    call = lambda self, *args: _answers().call(*args)
+    reshard = lambda self, *args: _answers().reshard(*args)
+    permuted = lambda self, *args: _answers().permuted(*args)
+    formats = lambda self, program: _answers().formats(program)
+    struct_sharding = lambda self, *args: _answers().struct_sharding(*args)
+
+
+def _answers() -> Placements:
+    load(Postponed("minijax.parallel", "answers"))
+    return placements()
+
+
 class Places(Extension):
     """Asks the room of placement if a device or a sharding is given, or asked for."""
 
-    def place_new(self, x, device, like):
-        return x if device is None else _parallel("placement").placed_creation.place_new(
-            x, device, like)
+    placements = BeforeShardings()
 
     def jit_class(self, cls, options):
         placed = options.more and options.more.placement
         return _parallel("sharded_jit").sharded_jit.jit_class(cls, options) if placed else cls
-
-    def program_shardings(self, program):
-        return _parallel("sharded_jit").sharded_jit.program_shardings(program)
-
-    def program_formats(self, program):
-        return _parallel("sharded_jit").sharded_jit.program_formats(program)
-
-    def struct_sharding(self, sharding, shape):
-        return _parallel("struct_types").struct_types.struct_sharding(sharding, shape)
-
-    def struct_axes(self, axes):
-        _parallel("struct_types").struct_types.struct_axes(axes)
 
 
 def _parallel(module: str) -> Any:

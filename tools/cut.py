@@ -26,9 +26,9 @@ LAST = 10  # the last chapter at which the package can be cut
 ROOMS = {
     1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
         "printing", "fast_paths", "summation",
-        "core.extension", "core.util", "core.dtypes", "checks.dtypes", "core.core", "checks.core",
-        "core.boundary", "core.array", "checks.array", "core.primitives", "checks.primitives",
-        "core.operators", "checks.operators", "masks"),
+        "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
+        "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
+        "core.primitives", "checks.primitives", "core.operators", "checks.operators", "masks"),
     2: ("core.forward",),
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),

@@ -38,7 +38,7 @@ class _Steps(_Counting):
         super().__init__()
         self._event = f"/jax/core/compile/{step}_duration"
 
-    def record_duration(self, event, seconds, fun_name=""):
+    def record(self, event, seconds, about):
         if event == self._event:
             self.count()
 

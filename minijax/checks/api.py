@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof, valid_jaxtype
-from ..core.extension import hooks, point
+from ..core.placements import placements
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from ..source import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
@@ -219,22 +219,15 @@ def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTree
                         f"{derivative.in_tree}, got {tree}.")
     for primal_aval, tangent in zip(derivative.in_avals, leaves):
         wanted, aval = primal_aval.to_tangent_aval(), typeof(tangent)
-        hints = [] if wanted.dtype == dtypes.float0 else [
-            text for hint in hooks.tangent_hint if (text := hint(wanted, aval))]
-        if aval.shape != wanted.shape or aval.dtype != wanted.dtype or hints:
+        is_zero = wanted.dtype == dtypes.float0
+        hint = "" if is_zero else placements().tangent_hint(wanted, aval)
+        if aval.shape != wanted.shape or aval.dtype != wanted.dtype or hint:
             raise ValueError(
                 "linearized function called on tangent values inconsistent with the original primal"
                 f" values:\nGot tangent aval {aval.str_short(False)} for primal aval "
                 f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}. "
-                + "".join(hints)
+                + hint
             )
-
-
-@point
-def tangent_hint(self, wanted: ShapedArray, got: ShapedArray) -> str:
-    """What to do if a linearized function takes the type `wanted`, and the tangent is placed
-    otherwise; "" if it fits."""
-    return ""
 
 
 def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
@@ -252,16 +245,10 @@ def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef)
         _check_cotangent(aval, ct)
 
 
-@point
-def cotangent_fits(self, aval: ShapedArray, ct: ShapedArray) -> bool:
-    """Whether the type `ct` is placed as cotangents of values of the type `aval` must be."""
-    return True
-
-
 def _check_cotangent(aval, ct):
     wanted, got = aval.to_cotangent_aval(), typeof(ct)
-    fits = got.shape == wanted.shape and got.dtype == wanted.dtype and all(
-        cotangent_fits(aval, got) for cotangent_fits in hooks.cotangent_fits)
+    fits = (got.shape == wanted.shape and got.dtype == wanted.dtype
+            and placements().cotangent_fits(aval, got))
     if wanted.dtype == dtypes.float0 or fits:
         return
     raise ValueError(
@@ -388,7 +375,7 @@ def linear_cotangents(cts: Sequence, tree: PyTreeDef, out_avals: Sequence[Shaped
         raise TypeError("cotangent tree does not match function output, expected "
                         f"{out_tree} but got {tree}")
     for aval, x in zip(out_avals, cts):
-        fits = all(fits(aval, typeof(x)) for fits in hooks.cotangent_fits)
+        fits = placements().cotangent_fits(aval, typeof(x))
         if (typeof(x).shape, typeof(x).dtype) != (aval.shape, aval.dtype) or not fits:
             raise TypeError("cotangent type does not match function output, expected "
                             f"{aval} but got {x}")

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import errors
-from ..core.extension import hooks, point
 from .dtypes import valid_dtype
 
 # ----------------------------------------------------------------------------------------------
@@ -33,19 +32,6 @@ def numpy_value(valid: bool, x: Any) -> None:
     """A value of NumPy's that holds numbers has a dtype of ours, and no mask."""
     if valid or x.dtype.kind in "biufc":
         valid_dtype(valid, x, x.dtype)
-
-
-@point
-def placement_of(self, sharding: Any, shape: tuple) -> Any:
-    """What a type of this shape says if it was given this sharding."""
-    return sharding
-
-
-def stated(placement: Any, shape: tuple) -> Any:
-    """What a type says of a mesh: a placement, or that of a sharding."""
-    for placement_of in hooks.placement_of if placement is not None else ():
-        placement = placement_of(placement, shape)
-    return placement
 
 
 def not_a_value(x: Any) -> NoReturn:

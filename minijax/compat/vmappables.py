@@ -18,7 +18,7 @@ from ..core import api
 from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
 from ..core.boundary import api_boundary
 from ..core.core import current_trace, typeof
-from ..core.extension import hooks
+from ..core.placements import placements
 from ..core.tree import flatten_axes, tree_flatten
 from ..lax.shaping import iota
 from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappable_of, vmappables
@@ -92,8 +92,7 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         return []
 
     dims = [*map(_batch_dim, leaves, specs)]
-    for batch_placement in hooks.batch_placement:
-        axis_data = batch_placement(axis_data, dims, leaves)
+    axis_data = placements().of_batch(axis_data, dims, leaves)
     batch_subtrace(transformed("vmap", run), axis_data, dims, leaves)
     return out_tree.unflatten(results)
 

@@ -127,6 +127,7 @@ def stop_gradient(x: Any) -> Any:
 from ..source import fun_name, wraps
 from .batching import AxisData, batch_subtrace, matchaxis
 from .extension import hooks
+from .placements import placements
 from .tree import flatten_axes, flatten_fun
 
 # ----------------------------------------------------------------------------------------------
@@ -177,8 +178,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         checks.vmap_sizes(fun, args, kwargs, leaves, axes, axis_size)
         axis_data = AxisData(axis_name, _mapped_axis_size(leaves, axes, axis_size), spmd_axis_name)
         in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
-        for batch_placement in hooks.batch_placement:
-            axis_data = batch_placement(axis_data, in_dims, leaves)
+        axis_data = placements().of_batch(axis_data, in_dims, leaves)
         flat_fun, out_tree = flatten_fun(transformed("vmap", fun), in_tree)
         outs, out_dims = batch_subtrace(flat_fun, axis_data, in_dims, leaves)
         result = out_tree()

@@ -27,6 +27,7 @@ from .. import errors, optional, printing
 from ..checks import core as checks
 from . import dtypes
 from .extension import hooks
+from .placements import placements
 
 # ----------------------------------------------------------------------------------------------
 # Abstract values: what is known of an array before it has contents.
@@ -73,7 +74,9 @@ class ShapedArray:
         """Make the one object for this type; `setdefault` settles races between threads."""
         self = object.__new__(cls)
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
-        self.placement = placement = checks.stated(placement, shape)
+        if placement is not None:
+            placement = placements().stated(placement, shape)
+        self.placement = placement
         self.ndim, self.size = len(shape), np.prod(shape, dtype=object)
         return cls._interned.setdefault((shape, dtype, weak_type, placement), self)
 
@@ -188,9 +191,7 @@ def watched(x: Any) -> None:
 
 def vary_like(x, aval: ShapedArray):
     """`x` with the placement of the type `aval`, whose values it will be combined with."""
-    for vary_like in hooks.vary_like:
-        x = vary_like(x, aval)
-    return x
+    return x if typeof(x).placement is aval.placement else placements().like(x, aval)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -474,8 +475,7 @@ class Primitive:
         if type(out) is tuple and len(out) == 2 and isinstance(out[1], (set, frozenset)):
             out = out[0]  # the method of a subclass returned effects with the types, as in JAX
         if any(aval.placement is not None for aval in avals):
-            for join_placements in hooks.join_placements:
-                out = join_placements(self, avals, params, out)
+            out = placements().join(self, avals, params, out)
         if len(self.out_avals) >= _CACHE_LIMIT:
             self.out_avals.clear()
         with contextlib.suppress(TypeError):

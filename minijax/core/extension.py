@@ -7,7 +7,10 @@ The tuple is empty without extensions, and then a point costs the engine one tru
 
     out = primitive.impl(*args, **params) if not hooks.evaluate else …
 
-A later room can add points of its own to the class, with `point`.
+If a room needs several methods together, the point is a property, and `hooks` holds the objects
+that have these methods. What shardings need is one such object (`placements.py`).
+A later room can add points of its own, with `point`. `python -m tools.extensions` lists all of
+them, with who asks and who answers.
 The other ways to extend the engine are its rule tables and type registries. (JAX has no counterpart
 of this file: there, the engine imports what it needs.)
 """
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -37,8 +40,8 @@ class Extension:
     _overridden: tuple[str, ...] = ()
 
     def __init_subclass__(cls):
-        cls._overridden = tuple(
-            name for name in _methods if getattr(cls, name) is not getattr(Extension, name))
+        defined = {name for base in cls.__mro__ if base is not Extension for name in vars(base)}
+        cls._overridden = tuple(defined & points.keys())
 
     def evaluate(self, primitive: Any, args: Sequence, params: dict) -> Any:
         """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule."""
@@ -70,26 +73,14 @@ class Extension:
         """The empty module that the program of a jaxpr is written to: `module`, or another one."""
         return module
 
-    def join_placements(self, primitive: Any, avals: Sequence, params: dict, out: Any) -> Any:
-        """The result type(s) `out` of a primitive, with the placements that follow from those of
-        the operands. Asked only if an operand has a placement."""
-        return out
-
     def stage_operands(self, builder: Any, primitive: Any, invars: list, params: dict) -> list:
         """The operands of an equation that is about to be added to a jaxpr. An extension can add
         equations that bring operands to a common placement."""
         return invars
 
-    def vary_like(self, x: Any, aval: Any) -> Any:
-        """`x` with the placement of the type `aval`, whose values it will be combined with."""
-        return x
-
-    def batch_placement(self, axis_data: Any, in_dims: Sequence, args: Sequence) -> Any:
-        """`axis_data`, with the placement of the batch dimensions of these arguments."""
-        return axis_data
-
-    def tracer_text(self, tracer: Any) -> str | None:
-        """What `print` shows for a tracer of a jaxpr; `None` to leave it to the tracer."""
+    @property
+    def placements(self) -> Any:
+        """The object that answers for shardings. It is of a subclass of `Placements`."""
         return None
 
     def shape_struct(self, aval: Any) -> Any:
@@ -105,19 +96,22 @@ class Extension:
         return executable(buffers)
 
 
+points: dict[str, Any] = {}  # by name: what happens without extensions
 _methods: dict[str, list] = {}  # for each point, one entry for each registration
 _lock = threading.RLock()  # a garbage collection can call `remove` within `register`
 hooks: Any = type("Hooks", (), {})()
 
 
-def point(default: Callable) -> Callable:
-    """Decorator: add a method to `Extension`, a point at which a later room asks. That room calls
-    the methods in `hooks`; its `default` says what happens without extensions."""
-    name = default.__name__
-    setattr(Extension, name, default)
-    _methods[name] = []
-    _update(name)
+def point(default: Any) -> Any:
+    """Decorator: declare a point at which a later room asks. That room calls what is in `hooks`.
+    The `default`, written as a method or a property of `Extension`, says what happens otherwise."""
+    _declare(getattr(default, "fget", default).__name__, default)
     return default
+
+
+def _declare(name: str, default: Any) -> None:
+    points[name], _methods[name] = default, []
+    _update(name)
 
 
 def register(extension: Extension) -> None:
@@ -153,6 +147,6 @@ def _update(point: str) -> None:
             setattr(hooks, point, tuple(dict.fromkeys(methods)))
 
 
-for _name, _method in [*vars(Extension).items()]:
+for _name, _default in vars(Extension).items():
     if not _name.startswith("_"):
-        point(_method)
+        _declare(_name, _default)

@@ -23,7 +23,6 @@ from .. import printing
 from . import core, dtypes
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like
-from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
 # Tangents
@@ -117,9 +116,7 @@ class JVPTrace(Trace):
         """A tracer, or only the primal if the tangent is zero."""
         if type(tangent) is Zero or typeof(tangent).dtype == dtypes.float0:
             return primal
-        if hooks.vary_like:
-            tangent = vary_like(tangent, typeof(primal))
-        return self.tracer_type(self, primal, tangent)
+        return self.tracer_type(self, primal, vary_like(tangent, typeof(primal)))
 
     def process_primitive(self, primitive, args, params):
         primals, tangents = zip(*map(self.unbox, args)) if args else ((), ())

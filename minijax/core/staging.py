@@ -34,6 +34,7 @@ from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from .placements import placements
 from .primitives import constant, convert_element_type_p
 from .typecheck import check_jaxpr
 from .util import merge_lists, partition_list, split_list
@@ -110,10 +111,14 @@ class DynamicJaxprTracer(Tracer):
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
 
+    def concrete_value(self):
+        """The value, where chapter 14 knows it: in the body of a `shard_map`."""
+        return placements().known_value(self)
+
     def __repr__(self):
-        texts = [text for tracer_text in hooks.tracer_text if (text := tracer_text(self))]
         weak = "~" * self.aval.weak_type
-        return texts[0] if texts else f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
+        text = f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
+        return placements().tracer_text(self) or text
 
 
 class DynamicJaxprTrace(Trace):

@@ -22,7 +22,6 @@ from ..source import at_sources
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
-from .extension import hooks
 from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .staging import trace_to_jaxpr, weakref_cache
@@ -49,7 +48,7 @@ class UndefinedPrimal:
     def accum(self, ct) -> None:
         """Add a cotangent, which may be a `Zero` or `None`."""
         if ct is not None and type(ct) is not Zero:
-            ct = vary_like(ct, self.aval) if hooks.vary_like else ct
+            ct = vary_like(ct, self.aval)
             self.ct = ct if self.ct is None else add_tangents(self.ct, ct)
 
     def freeze(self):

@@ -31,11 +31,11 @@ from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
-from ..core.extension import hooks
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
+from ..core.placements import placements
 from ..core.staging import drops_dead_code, jaxpr_of, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import (
@@ -298,8 +298,7 @@ def _checked_ct(path, aval, ct):
     same = got.shape == wanted.shape and got.dtype == wanted.dtype
     # As JAX, let pass what has the shape: the dtype is often lost in a rule for low precision.
     loosely = got.shape == wanted.shape and type(ct) is not SymbolicZero
-    hints = [text for hint in hooks.placement_hint
-             for text in (hint(wanted, got), hint(got, wanted)) if text]
+    hints = [*placements().hints(wanted, got), *placements().hints(got, wanted)]
     if (same or loosely) and not hints:
         return from_rule(ct)
     raise ValueError(

@@ -114,25 +114,27 @@ class Monitoring(Extension):
     """The engine's events go to the listeners. With the setting `log_compiles`, the steps of
     compilations also go to the log."""
 
-    def record_event(self, event):
-        record_event(event)
-
-    def begin_step(self, step, fun_name, in_avals):
-        if step == "jaxpr_to_mlir_module":
-            _log("Compiling %s with global shapes and types %s.", fun_name, tuple(in_avals))
-
-    def record_duration(self, event, seconds, fun_name=""):
-        about = {"fun_name": fun_name} if fun_name else {}
-        record_event_duration_secs(event, seconds, **about)
+    def record(self, event, seconds, about):
+        if seconds is None:
+            record_event(event)
+            return
+        name = {"fun_name": about["fun_name"]} if about else {}
+        record_event_duration_secs(event, seconds, **name)
         if event in _STEPS:
             end = time.time()
-            record_event_time_span(event, end - seconds, end, **about)
-            _log(f"Finished {_STEPS[event]} in %.6f sec", fun_name, seconds)
+            record_event_time_span(event, end - seconds, end, **name)
+            self._log(event, seconds, **about)
+
+    def _log(self, event, seconds, fun_name, in_avals):
+        if event == _LOWERING:
+            _log("Compiling %s with global shapes and types %s.", fun_name, tuple(in_avals))
+        _log(f"Finished {_STEPS[event]} in %.6f sec", fun_name, seconds)
 
 
+_LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 _STEPS = {
     "/jax/core/compile/jaxpr_trace_duration": "tracing %s for jit",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "jaxpr to MLIR module conversion %s",
+    _LOWERING: "jaxpr to MLIR module conversion %s",
     "/jax/core/compile/backend_compile_duration": "XLA compilation of %s",
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ from ..core.primitives import reduce_sum_p
 from ..core.tree import tree_leaves
 from ..errors import JaxRuntimeError
 from ..parallel.placement import device_put_p
+from ..runtime.stages import not_executed
 from ..settings import (
     allow_f16_reductions,
     innermost,
@@ -43,20 +44,11 @@ class NoExecution(Extension):
     def evaluate(self, primitive, args, params):
         if no_execution.value and primitive is not device_put_p:
             name = params["name"] if primitive is jit_p else primitive.name
-            raise RuntimeError(_forbidden(f"jit({name})"))
+            raise not_executed(f"jit({name})")
         return NotImplemented
 
     def after_evaluation(self, primitive, args, params, out):
         pass
-
-    def check_places(self, program, args):
-        if no_execution.value:
-            raise RuntimeError(_forbidden("a compiled function"))
-
-
-def _forbidden(what: str) -> str:
-    return (f"{what} was to be executed, but the setting no_execution forbids it. Call it outside "
-            "of `with jax.no_execution():`.")
 
 
 class No16BitSums(Extension):
@@ -107,16 +99,13 @@ class TransferGuard(Extension):
         self._thread.computed, self._thread.asked = out, ()  # the result is on the device
         self._thread.explicit = False
 
-    def before_move(self, x, sharding):
-        devices = x.devices()
-        if len(devices) == 1 and devices != sharding.device_set:
+    def watch_transfer(self, x, where, moved):
+        if not moved:
+            if not (state.trace.staging or x is getattr(self._thread, "computed", None)):
+                _check_transfer(x, where is not None)
+        elif len(devices := x.devices()) == 1 and devices != where.device_set:
             _refuse_transfer(x, getattr(self._thread, "explicit", False), "device-to-device",
                              transfer_guard_device_to_device)
-
-    def place_new(self, x, device, like):
-        if not (state.trace.staging or x is getattr(self._thread, "computed", None)):
-            _check_transfer(x, device is not None)
-        return x
 
 
 def _check_transfer(x: Any, explicit: bool) -> None:

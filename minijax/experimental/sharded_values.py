@@ -11,9 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.extension import Extension, register
-from ..core.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
-from ..parallel import shard_map as _  # noqa: F401  (declares the point)
+from ..core.tree import flatten_axes, tree_flatten, tree_map
+from ..parallel.shard_map import value_specs
 from .mutable_values import hi_type, is_high
 
 
@@ -24,19 +23,6 @@ class HiPspec:
     def to_lo(self) -> Any:
         """The specs of the arrays, in the order of `HiType.lower_val`."""
         raise NotImplementedError(f"{type(self).__name__} must define `to_lo`.")
-
-
-class ValuesOfShards(Extension):
-    """`shard_map` takes specs for values that are no arrays."""
-
-    def map_values(self, shard_map, f, in_specs, out_specs):
-        leaves = tree_leaves((in_specs, out_specs))
-        if not any(isinstance(spec, HiPspec) for spec in leaves):
-            return NotImplemented
-        return _Mapped(shard_map, f, in_specs, out_specs)
-
-
-register(ValuesOfShards())
 
 
 class _Mapped:
@@ -108,3 +94,6 @@ def _raised(tree: Any, types: Any, lowered: Any) -> Any:
     """The tree with this structure, whose leaves are made from their arrays."""
     return tree.unflatten([x if ty is None else ty.raise_val(*x)
                            for ty, x in zip(types, tree.flatten_up_to(lowered))])
+
+
+value_specs[HiPspec] = _Mapped

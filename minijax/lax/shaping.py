@@ -23,6 +23,7 @@ from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
 from ..core.lowering_rules import emit_transpose
+from ..core.placements import placements
 from ..core.primitives import (
     NUMBER,
     broadcast_in_dim_p,
@@ -334,8 +335,7 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
 
 def _filled(value, shape, sharding):
     """An array with a scalar everywhere, where the user wants it."""
-    (filled,) = hooks.filled
-    return filled(value, canonical_shape(shape), sharding)
+    return placements().filled(value, canonical_shape(shape), sharding)
 
 
 def _scalar_fill(value):
@@ -346,13 +346,13 @@ def _scalar_fill(value):
 
 
 @point
-def place_new(self, x: Any, device: Any, like: Any) -> Any:
-    """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
-    the array `like`, or on the default device."""
-    return x
+def watch_transfer(self, x: Any, where: Any, moved: bool) -> None:
+    """Called with a new array, which is on the device or has the sharding that the user named, if
+    that is not `None`; or, if `moved`, with an array that is about to be copied there."""
 
 
-def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None) -> Array:
+def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None,
+              constrained: bool = False) -> Array:
     """A function's new array on the `device` that the user named, or with this sharding in its
     type. If both are `None`, it is placed like the array `like`, or on the default device."""
     if out_sharding is not None:
@@ -360,27 +360,17 @@ def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None)
             raise ValueError("Give either `device` or `out_sharding`, not both; got "
                              f"device={device} and out_sharding={out_sharding}.")
         return resharded(x, out_sharding)
-    for place_new in hooks.place_new:
-        x = place_new(x, device, like)
+    x = placements().new(x, device, like, constrained)
+    for watch_transfer in hooks.watch_transfer:
+        watch_transfer(x, device, False)
     return x
-
-
-@point
-def constrain_new(self, x: Any, sharding: Any) -> Any:
-    """A traced array, constrained to the sharding that the user named; `None` leaves it to
-    `place_new`."""
-    return None
 
 
 def converted_on(x: Array, device: Any, out_sharding: Any = None, like: Any = None) -> Array:
     """As `on_device`, of an array that was made of another one: while a function is traced, it is
     constrained to a sharding."""
-    if device is not None and out_sharding is None and (
-            isinstance(x, Tracer) or state.trace.staging):
-        for constrain_new in hooks.constrain_new:
-            if (out := constrain_new(x, device)) is not None:
-                return out
-    return on_device(x, device, like, out_sharding)
+    constrained = isinstance(x, Tracer) or state.trace.staging
+    return on_device(x, device, like, out_sharding, constrained)
 
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
@@ -413,8 +403,7 @@ def _manual(x):
 
 def _filled_like(value, shape, aval):
     """An array with a scalar everywhere, with the placement of a type."""
-    for filled_like in hooks.filled_like:
-        value = filled_like(value, shape, aval)
+    value = placements().filled(value, shape, None, aval)
     return vary_like(value if shape == typeof(value).shape else broadcast(value, shape), aval)
 
 

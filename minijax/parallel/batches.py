@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from ..core.batching import AxisData, BatchTrace
 from ..core.core import state
-from ..core.extension import Extension, register
 
 
 class BatchAxes(NamedTuple):
@@ -51,14 +50,3 @@ def axes_of_batch(axis_data: AxisData) -> tuple | None:
 
 def _names(entry: Any) -> tuple:
     return entry if isinstance(entry, tuple) else (entry,)
-
-
-class SplitBatches(Extension):
-    """`vmap`s with `spmd_axis_name` have a name."""
-
-    def batch_placement(self, axis_data, in_dims, args):
-        name = axis_data.spmd_name
-        return axis_data if name is None else split_over(axis_data, name)
-
-
-register(SplitBatches())

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.core import ShapedArray
-from ..core.extension import Extension, register
 from ..core.jaxpr import JaxprEqn
 from ..core.lowering import Body, Value
 from ..runtime.modules import ProgramBody, ProgramModule
@@ -197,25 +196,25 @@ def _summands_of_scalar(ctx, x, aval):
     return as_summands(ctx, Value(x.name, x.aval), NamedSharding(mesh, spec), mesh)
 
 
-class SummandsInLoops(Extension):
-    """Rows of arrays of summands are summands. XLA has no dynamic slices of them."""
-
-    def check_sliced(self, aval):
-        if _summed_mesh(aval):
-            raise NotImplementedError(f"scan: there is no rule for xs that are unreduced, as "
-                                      f"{aval.str_short(True)}. Make the sum first, by "
-                                      "`jax.sharding.reshard`.")
-
-    def part_lowered(self, ctx, part, whole):
-        mesh = _summed_mesh(whole)
-        if mesh is None or not devices_of_module(ctx):
-            return part
-        entries = entries_of(whole)[whole.ndim - part.aval.ndim:]
-        aval = split_over(part.aval, entries, mesh, sums_of(whole)[0])
-        return _placed(ctx, part, aval, True)
+# Rows of arrays of summands are summands. XLA has no dynamic slices of them.
 
 
-register(SummandsInLoops())
+def check_sliced(aval: ShapedArray) -> None:
+    """`Placements.check_sliced`."""
+    if _summed_mesh(aval):
+        raise NotImplementedError(f"scan: there is no rule for xs that are unreduced, as "
+                                  f"{aval.str_short(True)}. Make the sum first, by "
+                                  "`jax.sharding.reshard`.")
+
+
+def part_lowered(ctx: Body, part: Value, whole: ShapedArray) -> Value:
+    """`Placements.part_lowered`."""
+    mesh = _summed_mesh(whole)
+    if mesh is None or not devices_of_module(ctx):
+        return part
+    entries = entries_of(whole)[whole.ndim - part.aval.ndim:]
+    aval = split_over(part.aval, entries, mesh, sums_of(whole)[0])
+    return _placed(ctx, part, aval, True)
 
 
 def add_host_callback(ctx: Body, function: Callable) -> int:

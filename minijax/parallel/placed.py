@@ -19,7 +19,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.extension import Extension, hooks, point, register, remove
+from ..core.extension import Extension, hooks, register, remove
 from ..core.jit import buffer_of, jit_p
 from ..core.lowering import lowering_rules, stored, stored_contents
 from ..custom_rules.calls import call_p, closed_call_p
@@ -47,7 +47,7 @@ from .sharding import (
     is_unreduced,
     tile_assignment,
 )
-from .typed import WhileAlive, in_space, mesh_of, split_over, with_sharding
+from .typed import WhileAlive, in_space, split_over, with_sharding
 
 
 class Shard:
@@ -90,7 +90,6 @@ def _typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 
 placed_arrays = WhileAlive()
-typed_arrays = WhileAlive()  # those whose types name a mesh
 
 
 @functools.lru_cache(4096)
@@ -102,7 +101,7 @@ def _types(aval, sharding, layout):
 class Place:
     """Everything about a `PlacedArray` but its contents. A program keeps those of its results."""
 
-    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed", "living")
+    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed")
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool = True,
                  layout: Layout | None = None):
@@ -110,7 +109,6 @@ class Place:
         self.sharding, self.committed, self.layout = sharding, committed, layout
         self.is_fixed = committed or layout is not None
         self.placed_type = place if self.is_fixed else self.aval
-        self.living = placed_arrays if mesh_of(self.aval) is None else typed_arrays
 
 
 class PlacedArray(Array):
@@ -130,7 +128,7 @@ class PlacedArray(Array):
         self.committed, self.layout = place.committed, place.layout
         self.placed_type, self._host = place.placed_type, value
         self._buffer = shards if place.is_fixed else None
-        self._placing = place.living.one_more()
+        self._placing = placed_arrays.one_more()
 
     # Contents
 
@@ -406,26 +404,21 @@ def _with_axes(mesh, around):
     return Mesh(mesh.devices.reshape(around.axis_sizes), around.axis_names, around.axis_types)
 
 
-class ContextMesh(Extension):
-    """Equations of `jit` name the mesh of `set_mesh`. Registered while there is one."""
-
-    def jit_context(self):
-        mesh = concrete_mesh.value
-        return {} if mesh is None or mesh.empty else {"ctx_mesh": mesh}
+def jit_params() -> dict:
+    """`Placements.jit_params`: equations of `jit` name the mesh of `set_mesh`."""
+    mesh = concrete_mesh.value
+    return {} if mesh is None or mesh.empty else {"ctx_mesh": mesh}
 
 
 def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
     if mesh is not None:
         (register if begins else remove)(placed_evaluation)
-        (register if begins else remove)(_context_mesh)
 
 
 concrete_mesh.watchers.append(_watch_mesh)
 placed_evaluation = PlacedEvaluation()
-_context_mesh = ContextMesh()
 placed_operands = PlacedOperands()
 placed_arrays.extensions.append(placed_operands)
-typed_arrays.extensions.append(placed_operands)
 
 
 @functools.cache
@@ -491,11 +484,6 @@ def xla_sharding(sharding: Sharding, ndim: int):
                                          is_unreduced(sharding))
 
 
-@point
-def before_move(self, x: Array, sharding: Sharding) -> None:
-    """An array is going to be copied to where this sharding says, unasked or by `device_put`."""
-
-
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
     """XLA's array with the contents of `x` and this sharding: that of `x` itself if it fits."""
     where = xla_sharding(sharding, aval.ndim)
@@ -506,8 +494,8 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
     elif type(x) is Array and x._buffer is not None and x._buffer._sharding is where:
         return x._buffer
     if isinstance(x, Array):
-        for before_move in hooks.before_move:
-            before_move(x, sharding)
+        for watch_transfer in hooks.watch_transfer:
+            watch_transfer(x, sharding, True)
     if sharding.num_devices == 1:
         return buffer_on(x, aval, sharding._device_assignment[0])
     if isinstance(x, Array):

@@ -20,7 +20,6 @@ from ..core.array import Array, as_array
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, Tracer, install_methods, state, typeof
-from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
@@ -240,30 +239,29 @@ def _constrain_layout(x, *, layout):
     return moved(x, x.sharding, x.committed, settled(layout))
 
 
-class PlacedCreation(Extension):
-    """New arrays get the user's sharding, or that of the committed array they are modelled on."""
-
-    def place_new(self, x, device, like):
-        if isinstance(x, Tracer):
-            like = None  # the compiler chooses the sharding of a traced array
-        if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
-                and (x.shape == like.shape or like.is_fully_replicated)):
-            device = like.sharding
-            if isinstance(device, NamedSharding) and len(device.spec) > x.ndim:
-                device = device.update(spec=P())
-        if device is None and like is not None and not isinstance(like, Array):
-            device = _sharding_of_model(like, x.shape)
-        is_new = device is None and type(x) is Array and not state.trace.staging
-        if is_new and (mesh := mesh_in_force()) is not None:
-            device = NamedSharding(mesh, P())
-        return at_default(x) if device is None else device_put(x, device)
-
-    def constrain_new(self, x, sharding):
-        where = concrete_sharding(sharding)
-        if not isinstance(where, NamedSharding) or _says_type(where):
-            return None
+def place_new(x: Any, device: Any, like: Any, constrained: bool) -> Any:
+    """`Placements.new`: the user's sharding, or that of the committed array `like`."""
+    if constrained and device is not None and _is_constraint(where := concrete_sharding(device)):
         _check_place(typeof(x), where)
         return constrain(x, where)
+    if isinstance(x, Tracer):
+        like = None  # the compiler chooses the sharding of a traced array
+    if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
+            and (x.shape == like.shape or like.is_fully_replicated)):
+        device = like.sharding
+        if isinstance(device, NamedSharding) and len(device.spec) > x.ndim:
+            device = device.update(spec=P())
+    if device is None and like is not None and not isinstance(like, Array):
+        device = _sharding_of_model(like, x.shape)
+    is_new = device is None and type(x) is Array and not state.trace.staging
+    if is_new and (mesh := mesh_in_force()) is not None:
+        device = NamedSharding(mesh, P())
+    return at_default(x) if device is None else device_put(x, device)
+
+
+def _is_constraint(where):
+    """Whether a traced array can be constrained to what the user named."""
+    return isinstance(where, NamedSharding) and not _says_type(where)
 
 
 def _sharding_of_model(like, shape):
@@ -284,9 +282,6 @@ def _over_devices(sharding):
     same = mesh is not None and mesh.abstract_mesh is sharding.mesh
     return sharding.update(mesh=mesh) if same else None
 
-
-placed_creation = PlacedCreation()
-register(placed_creation)
 
 # ----------------------------------------------------------------------------------------------
 # The function

@@ -5,16 +5,17 @@ have other types, as on the way into `auto_axes`.
 
 The cotangent of an array has its sharding, where reduced and unreduced axes change places. So the
 transpose goes back to the type of the operand's cotangents, and a cotangent that lies otherwise is
-resharded (`vary_like`).
+resharded (`sharded_like`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..core.batching import BatchTrace, WithTrace, primitive_batchers
+from ..core.batching import AxisData, BatchTrace, WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
-from ..core.extension import Extension, register, remove
+from ..core.extension import Extension
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
 from ..lax.out_shardings import cotangent_aval
@@ -23,10 +24,9 @@ from ..runtime.dispatch import apply_primitive
 from . import mesh as meshes
 from .batches import split_over
 from .constraints import evaluated, sharding_constraint_p
-from .mesh import AbstractMesh, Mesh
 from .modules import as_summands, constraint, devices_of_module, manual_context, open_constraint
 from .partition_spec import P
-from .placed import Place, PlacedArray, sees_to_places, typed_arrays
+from .placed import Place, PlacedArray, sees_to_places
 from .sharding import NamedSharding, check_no_axis_twice
 from .sharding_rules import stated
 from .spmd import is_abstract
@@ -171,42 +171,43 @@ pp_rules["reshard"] = lambda params: {}  # the type of the result says it
 # Tangents and cotangents lie as their primals
 
 
-class SameShardings(Extension):
-    """Values that meet a type get its sharding. Registered while there are arrays whose types name
-    a mesh, or a mesh with axes of type Explicit is in force."""
+def placement_of_batch(axis_data: AxisData, in_dims: Sequence, args: Sequence) -> AxisData:
+    """`Placements.of_batch`: as the types of the arguments say, or `spmd_axis_name`."""
+    if axis_data.spmd_name is not None:
+        axis_data = split_over(axis_data, axis_data.spmd_name)
+    mapped = [(typeof(x), d) for x, d in zip(args, in_dims) if d is not None]
+    said = {entries_of(aval)[d]: mesh_of(aval) for aval, d in mapped
+            if type(aval) is ShapedArray}
+    if len(said) > 1:
+        raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
+                         f"same. Got inconsistent axis specs: {' vs '.join(map(str, said))}. "
+                         "Reshard some, by `jax.sharding.reshard`.")
+    if said.keys() <= {None}:
+        return axis_data
+    ((entry, mesh),) = said.items()
+    if axis_data.spmd_name not in (None, entry, (entry,)):
+        raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` "
+                         "mesh axis type is allowed to say how the batch is split, but "
+                         f"spmd_axis_name is {axis_data.spmd_name!r}, and the arguments are "
+                         f"split over {entry!r}. Leave out spmd_axis_name.")
+    axis_data = axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
+    return split_over(axis_data, entry)
 
-    def batch_placement(self, axis_data, in_dims, args):
-        mapped = [(typeof(x), d) for x, d in zip(args, in_dims) if d is not None]
-        said = {entries_of(aval)[d]: mesh_of(aval) for aval, d in mapped
-                if type(aval) is ShapedArray}
-        if len(said) > 1:
-            raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
-                             f"same. Got inconsistent axis specs: {' vs '.join(map(str, said))}. "
-                             "Reshard some, by `jax.sharding.reshard`.")
-        if said.keys() <= {None}:
-            return axis_data
-        ((entry, mesh),) = said.items()
-        if axis_data.spmd_name not in (None, entry, (entry,)):
-            raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` "
-                             "mesh axis type is allowed to say how the batch is split, but "
-                             f"spmd_axis_name is {axis_data.spmd_name!r}, and the arguments are "
-                             f"split over {entry!r}. Leave out spmd_axis_name.")
-        axis_data = axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
-        return split_over(axis_data, entry)
 
-    def vary_like(self, x, aval):
-        mesh = mesh_of(aval) or mesh_of(typeof(x))
-        if mesh is None or type(aval) is not ShapedArray or typeof(x).shape != aval.shape:
+def sharded_like(x: Any, aval: ShapedArray) -> Any:
+    """`Placements.like`, of values with shardings in their types."""
+    mesh = mesh_of(aval) or mesh_of(typeof(x))
+    if mesh is None or type(aval) is not ShapedArray or typeof(x).shape != aval.shape:
+        return x
+    own, sums = sums_of(typeof(x)), sums_of(aval)  # those of cotangents are the other way round
+    if entries_of(typeof(x)) == entries_of(aval) and (any(own) or own == sums):
+        is_new = not aval.ndim and mesh_of(typeof(x)) is None  # a number, as `grad` passes it
+        if not (is_new and state.trace.staging and _says_mesh_in_types()):
             return x
-        own, sums = sums_of(typeof(x)), sums_of(aval)  # those of cotangents are the other way round
-        if entries_of(typeof(x)) == entries_of(aval) and (any(own) or own == sums):
-            is_new = not aval.ndim and mesh_of(typeof(x)) is None  # a number, as `grad` passes it
-            if not (is_new and state.trace.staging and _says_mesh_in_types()):
-                return x
-        if mesh_of(typeof(x)) is None and not any(sums) and not _can_be_moved():
-            return x
-        spec = P(*entries_of(aval), unreduced=sums[0], reduced=sums[1])
-        return bind_reshard(x, NamedSharding(mesh, spec))
+    if mesh_of(typeof(x)) is None and not any(sums) and not _can_be_moved():
+        return x
+    spec = P(*entries_of(aval), unreduced=sums[0], reduced=sums[1])
+    return bind_reshard(x, NamedSharding(mesh, spec))
 
 
 def _can_be_moved():
@@ -243,13 +244,3 @@ def _reduced_mesh(aval):
 
 
 reduced_types.extensions.append(ReducedOperands())
-_same_shardings = SameShardings()
-typed_arrays.extensions.append(_same_shardings)
-
-
-def _watch(mesh: Mesh | AbstractMesh | None, begins: bool) -> None:
-    if mesh is not None and mesh.explicit_axes:
-        (register if begins else remove)(_same_shardings)
-
-
-meshes.abstract_mesh.watchers.append(_watch)

@@ -8,7 +8,7 @@ shardings are parameters of the equation (`nested_jit.py`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.boundary import api_boundary
@@ -257,45 +257,45 @@ class ShardedJit(Extension):
     def jit_class(self, cls, options):
         return _with_shardings(cls) if options.more and options.more.placement else cls
 
-    def program_shardings(self, program):
-        if isinstance(program, PlacedProgram):
-            return program.in_shardings, program.out_shardings
-        here = SingleDeviceSharding(xla().default_device())
-        return [here] * len(program.kept), [here] * len(program.out_avals)
-
-    def program_formats(self, program):
-        ins, outs = self.program_shardings(program)
-        if isinstance(program, PlacedProgram):
-            in_layouts, out_layouts = program.in_layouts, program.out_layouts
-        else:
-            in_layouts = [default_layout(program.in_avals[i].ndim) for i in program.kept]
-            out_layouts = [None] * len(outs)
-        out_layouts = [layout or default_layout(aval.ndim)
-                       for layout, aval in zip(out_layouts, program.out_avals)]
-        return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
-
-    def check_places(self, program, args):
-        if isinstance(program, PlacedProgram) and program.takes_all:
-            return
-        placed = [type(x := args[i]) is PlacedArray and x.committed for i in program.kept]
-        ins = self.program_formats(program)[0] if any(placed) else []
-        for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):
-            x = args[i]
-            if type(x) is PlacedArray and x.committed and layout_of(x) != layout:
-                raise ValueError(
-                    f"Compiled for an argument number {i} with the layout {layout}, and called "
-                    f"with one that has {layout_of(x)}. Bring it to that layout with "
-                    "jax.device_put.")
-            if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
-                    sharding, x.ndim):
-                raise ValueError("Computation was compiled for input shardings that disagree with "
-                                 "the shardings of arguments passed to it. Here are the "
-                                 f"mismatches: argument number {i} was compiled for {sharding}, "
-                                 f"and called with {x.sharding}. Move it with jax.device_put.")
-
 
 sharded_jit = ShardedJit()
 register(sharded_jit)
+
+
+def program_formats(program: Any) -> tuple[Sequence, Sequence, Format]:
+    """`Placements.formats`."""
+    if isinstance(program, PlacedProgram):
+        ins, outs = program.in_shardings, program.out_shardings
+        in_layouts, out_layouts = program.in_layouts, program.out_layouts
+    else:
+        here = SingleDeviceSharding(xla().default_device())
+        ins, outs = [here] * len(program.kept), [here] * len(program.out_avals)
+        in_layouts = [default_layout(program.in_avals[i].ndim) for i in program.kept]
+        out_layouts = [None] * len(outs)
+    out_layouts = [layout or default_layout(aval.ndim)
+                   for layout, aval in zip(out_layouts, program.out_avals)]
+    return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
+
+
+def check_arguments(program: Any, args: Sequence) -> None:
+    """`Placements.check_arguments`."""
+    if isinstance(program, PlacedProgram) and program.takes_all:
+        return
+    placed = [type(x := args[i]) is PlacedArray and x.committed for i in program.kept]
+    ins = program_formats(program)[0] if any(placed) else []
+    for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):
+        x = args[i]
+        if type(x) is PlacedArray and x.committed and layout_of(x) != layout:
+            raise ValueError(
+                f"Compiled for an argument number {i} with the layout {layout}, and called "
+                f"with one that has {layout_of(x)}. Bring it to that layout with "
+                "jax.device_put.")
+        if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
+                sharding, x.ndim):
+            raise ValueError("Computation was compiled for input shardings that disagree with "
+                             "the shardings of arguments passed to it. Here are the "
+                             f"mismatches: argument number {i} was compiled for {sharding}, "
+                             f"and called with {x.sharding}. Move it with jax.device_put.")
 
 
 @api_boundary

@@ -49,44 +49,49 @@ def rows(names: str, rule: Rule) -> None:
         sharding_rules[name] = rule
 
 
-class ShardingTypes(Extension):
-    """Types with shardings: those of results follow from those of operands."""
+def given_placement(sharding: Any, shape: tuple) -> Placement | None:
+    """`Placements.stated`."""
+    return sharding if isinstance(sharding, Placement) else stated_placement(sharding, shape)
 
-    def placement_of(self, sharding, shape):
-        return sharding if isinstance(sharding, Placement) else stated_placement(sharding, shape)
 
-    def cotangent_fits(self, aval, ct):
-        if not aval.ndim and ct.placement is None:
-            return True  # a number, as `grad` passes it
-        off_mesh = mesh_of(aval) is None or mesh_of(ct) is None  # then it need not be split alike
-        same = (off_mesh and not any(sums_of(aval))) or entries_of(aval) == entries_of(ct)
-        return same and sums_of(aval) == sums_of(ct)[::-1]
+def cotangent_fits(aval: ShapedArray, ct: ShapedArray) -> bool:
+    """`Placements.cotangent_fits`, of types with shardings."""
+    if not aval.ndim and ct.placement is None:
+        return True  # a number, as `grad` passes it
+    off_mesh = mesh_of(aval) is None or mesh_of(ct) is None  # then it need not be split alike
+    same = (off_mesh and not any(sums_of(aval))) or entries_of(aval) == entries_of(ct)
+    return same and sums_of(aval) == sums_of(ct)[::-1]
 
-    def tangent_hint(self, wanted, got):
-        if mesh_of(wanted) is None or mesh_of(got) is None or entries_of(wanted) == entries_of(got):
-            return ""
-        return "Reshard the tangent, by `jax.sharding.reshard`."
 
-    def join_placements(self, primitive, avals, params, out):
-        meshes = dict.fromkeys([mesh for aval in avals if (mesh := mesh_of(aval)) is not None])
-        if not meshes:
-            return _with_manual_sums(primitive, avals, params, out)
-        if primitive in stated:
-            return out
-        mesh = _one_mesh(meshes)
-        if mesh is None or not any(map(says_split, avals)):
-            return _on_mesh(primitive, out, mesh)
-        rule = sharding_rules.get(primitive.name)
-        if rule is None:
-            raise ShardingTypeError(
-                f"sharding rule for {primitive} is not implemented, for {_texts(avals)}. Call it "
-                "in a function decorated by `jax.sharding.auto_axes`.")
-        outs = [*out] if primitive.multiple_results else [out]
-        entries = rule(avals, params, outs)
-        each = entries if isinstance(entries, list) else [entries] * len(outs)
-        sums = sums_of_results(primitive.name, avals, params, len(outs))
-        outs = [_split(primitive, avals, *one, mesh) for one in zip(outs, each, sums, strict=True)]
-        return outs if primitive.multiple_results else outs[0]
+def tangent_hint(wanted: ShapedArray, got: ShapedArray) -> str:
+    """`Placements.tangent_hint`, of types with shardings."""
+    if mesh_of(wanted) is None or mesh_of(got) is None or entries_of(wanted) == entries_of(got):
+        return ""
+    return "Reshard the tangent, by `jax.sharding.reshard`."
+
+
+def join_shardings(primitive: Primitive, avals: Avals, params: dict, out: Any) -> Any:
+    """`Placements.join`, of types with shardings: those of results follow from those of operands.
+    """
+    meshes = dict.fromkeys([mesh for aval in avals if (mesh := mesh_of(aval)) is not None])
+    if not meshes:
+        return _with_manual_sums(primitive, avals, params, out)
+    if primitive in stated:
+        return out
+    mesh = _one_mesh(meshes)
+    if mesh is None or not any(map(says_split, avals)):
+        return _on_mesh(primitive, out, mesh)
+    rule = sharding_rules.get(primitive.name)
+    if rule is None:
+        raise ShardingTypeError(
+            f"sharding rule for {primitive} is not implemented, for {_texts(avals)}. Call it "
+            "in a function decorated by `jax.sharding.auto_axes`.")
+    outs = [*out] if primitive.multiple_results else [out]
+    entries = rule(avals, params, outs)
+    each = entries if isinstance(entries, list) else [entries] * len(outs)
+    sums = sums_of_results(primitive.name, avals, params, len(outs))
+    outs = [_split(primitive, avals, *one, mesh) for one in zip(outs, each, sums, strict=True)]
+    return outs if primitive.multiple_results else outs[0]
 
 
 def _one_mesh(meshes):
@@ -115,29 +120,29 @@ def _on_mesh(primitive, out, mesh):
     return split_over(out, (), mesh)
 
 
-class MemorySpaces(Extension):
-    """Types in a memory: the operands that are not numbers must be in the same, and so are the
-    results."""
+def join_memories(primitive: Primitive, avals: Avals, params: dict, out: Any) -> Any:
+    """`Placements.join`, of types in a memory: the operands that are not numbers must be in the
+    same, and so are the results."""
+    if not any(map(space_of, avals)) or not _has_rule(primitive):
+        return out
+    of = avals[:1] if primitive.name.startswith("scatter") else avals
+    first, *others = [aval for aval in of if aval.ndim] or [None]
+    for other in others:
+        if space_of(other) is not space_of(first):
+            raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
+                             f"same. Got one operand with type: {first.str_short()} and "
+                             f"another operand with type: {other.str_short()}. Bring them to "
+                             "one memory, by `jax.device_put`.")
+    space = None if first is None else space_of(first)
+    if primitive.multiple_results:
+        return [in_space(aval, space) for aval in out]
+    return in_space(out, space)
 
-    def join_placements(self, primitive, avals, params, out):
-        if not any(map(space_of, avals)) or not _has_rule(primitive):
-            return out
-        of = avals[:1] if primitive.name.startswith("scatter") else avals
-        first, *others = [aval for aval in of if aval.ndim] or [None]
-        for other in others:
-            if space_of(other) is not space_of(first):
-                raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
-                                 f"same. Got one operand with type: {first.str_short()} and "
-                                 f"another operand with type: {other.str_short()}. Bring them to "
-                                 "one memory, by `jax.device_put`.")
-        space = None if first is None else space_of(first)
-        if primitive.multiple_results:
-            return [in_space(aval, space) for aval in out]
-        return in_space(out, space)
 
-    def placement_hint(self, a, b):
-        apart = space_of(a) is not space_of(b) and space_of(b) is None
-        return "applying `jax.device_put(..., jax.memory.Space.Device)`" if apart else ""
+def memory_hint(a: ShapedArray, b: ShapedArray) -> str:
+    """How a value of type `a` gets to the memory of `b`; "" if it need not, or cannot."""
+    apart = space_of(a) is not space_of(b) and space_of(b) is None
+    return "applying `jax.device_put(..., jax.memory.Space.Device)`" if apart else ""
 
 
 def _has_rule(primitive):

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from ..core.array import as_array
-from ..core.core import Tracer, eval_trace, install_methods, set_current_trace
+from ..core.array import Array, as_array
+from ..core.core import Tracer, eval_trace, set_current_trace
 from ..core.dtypes import ExtendedDType
-from ..core.extension import Extension, register
 from ..core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -160,20 +159,18 @@ def _shown(tracer: DynamicJaxprTracer) -> str | None:
                      for (place, device), block in zip(np.ndenumerate(devices), blocks))
 
 
-class ShownValues(Extension):
-    """Tracers of a body whose arguments are known print as values."""
-
-    def tracer_text(self, tracer):
-        is_shown = _is_known(tracer) and _evaluators[tracer._trace][2].eager
-        return _shown(tracer) if is_shown else None
+def tracer_text(tracer: DynamicJaxprTracer) -> str | None:
+    """`Placements.tracer_text`: tracers of a body whose arguments are known print as values."""
+    is_shown = _is_known(tracer) and _evaluators[tracer._trace][2].eager
+    return _shown(tracer) if is_shown else None
 
 
 def _is_known(tracer):
     return tracer._trace in _evaluators and not isinstance(tracer.aval.dtype, ExtendedDType)
 
 
-def _concrete_value(tracer):
-    """The value of a tracer, if types say that it is the same on all devices."""
+def known_value(tracer: DynamicJaxprTracer) -> Array | None:
+    """`Placements.known_value`, if types say that it is the same on all devices."""
     if not _is_known(tracer) or not settings.check_vma.value or varying_axes(tracer.aval):
         return None
     whole = _values(tracer)
@@ -182,7 +179,3 @@ def _concrete_value(tracer):
     if not _evaluators[tracer._trace][2].may_decide:
         raise Decides
     return as_array(np.asarray(whole)[0])
-
-
-register(ShownValues())
-install_methods({"concrete_value": _concrete_value}, DynamicJaxprTracer)

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..core.batching import WithTrace, moveaxis, primitive_batchers, shifted_dims
 from ..core.core import Primitive, state, typeof
-from ..core.extension import Extension, hooks, register
 from ..core.forward import Zero, defbilinear_jvp
 from ..core.lowering import Value, lowering_rules, register_lowering
 from ..core.primitives import (
@@ -104,8 +103,6 @@ def _typed_transpose(base: Primitive, rule: Callable) -> None:
     plain = primitive_transposes[base]
 
     def transposed(ct, *operands, **params):
-        if not hooks.vary_like:  # there are no arrays with such types now
-            return plain(ct, *operands, **params)
         mesh = _mesh_of(ct, *operands)
         return plain(ct, *operands, **params) if mesh is None else rule(
             mesh, ct, *operands, **params)
@@ -257,52 +254,57 @@ def _says_nothing(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and sharding.mesh.empty
 
 
-class StatedShardings(Extension):
-    """Results lie as the user says."""
-
-    def bind_with_sharding(self, primitive, args, params, sharding):
-        if _says_nothing(sharding):
-            return primitive.bind(*args, **params)
-        aval = primitive.abstract_eval(*map(typeof, args), **params)
-        sharding = checked_sharding(sharding, aval, f"{primitive}: out_sharding")
-        if primitive in with_parameter:
-            return bind_stated(primitive, args, params, sharding)
-        return bind_reshard(primitive.bind(*args, **params), sharding)
-
-    def call_with_sharding(self, f, args, kwargs, sharding):
-        if _says_nothing(sharding):
-            return f(*args, **kwargs)
-        sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
-        # Axes of type Manual stay what they are: within a shard_map, no device sees the others.
-        names = sharding.mesh.explicit_axes
-        return auto_axes(f, axes=names, out_sharding=sharding)(*args, **kwargs)
-
-    def with_dimensions(self, sharding, order):
-        if _says_nothing(sharding):
-            return sharding
-        sharding = explicit_sharding(sharding, "out_sharding")
-        entries = [*sharding.spec.partitions, *[None] * len(order)]
-        return sharding.update(spec=sharding.spec.update([entries[d] for d in order]))
-
-    def filled(self, value, shape, sharding):
-        params = {"shape": shape, "broadcast_dimensions": ()}
-        if isinstance(sharding, PartitionSpec) or is_abstract(sharding):
-            return self.bind_with_sharding(broadcast_in_dim_p, [value], params, sharding)
-        if not state.trace.staging:
-            value = convert(value, typeof(value).dtype)
-        return converted_on(broadcast_in_dim_p.bind(value, **params), sharding)
-
-    def filled_like(self, value, shape, aval):
-        mesh = explicit_mesh_of(aval)
-        if mesh is None or shape != aval.shape or not shape:  # `vary_like` reshards a number
-            return value
-        params = {"shape": shape, "broadcast_dimensions": ()}
-        return bind_stated(broadcast_in_dim_p, [value], params, sharding_of_type(aval, mesh))
-
-    def with_sharding(self, x, sharding):
-        if _says_nothing(sharding):
-            return x
-        return reshard(x, explicit_sharding(sharding, "out_sharding"))
+def bind(primitive: Primitive, args: Sequence, params: dict, sharding: Any) -> Any:
+    """`Placements.bind`."""
+    if _says_nothing(sharding):
+        return primitive.bind(*args, **params)
+    aval = primitive.abstract_eval(*map(typeof, args), **params)
+    sharding = checked_sharding(sharding, aval, f"{primitive}: out_sharding")
+    if primitive in with_parameter:
+        return bind_stated(primitive, args, params, sharding)
+    return bind_reshard(primitive.bind(*args, **params), sharding)
 
 
-register(StatedShardings())
+def call(f: Callable, args: Sequence, kwargs: dict, sharding: Any) -> Any:
+    """`Placements.call`."""
+    if _says_nothing(sharding):
+        return f(*args, **kwargs)
+    sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
+    # Axes of type Manual stay what they are: within a shard_map, no device sees the others.
+    names = sharding.mesh.explicit_axes
+    return auto_axes(f, axes=names, out_sharding=sharding)(*args, **kwargs)
+
+
+def resharded(x: Any, sharding: Any) -> Any:
+    """`Placements.reshard`."""
+    if _says_nothing(sharding):
+        return x
+    return reshard(x, explicit_sharding(sharding, "out_sharding"))
+
+
+def permuted(sharding: Any, order: Sequence[int]) -> Any:
+    """`Placements.permuted`."""
+    if _says_nothing(sharding):
+        return sharding
+    sharding = explicit_sharding(sharding, "out_sharding")
+    entries = [*sharding.spec.partitions, *[None] * len(order)]
+    return sharding.update(spec=sharding.spec.update([entries[d] for d in order]))
+
+
+def filled(value: Any, shape: tuple, sharding: Any, like: Any) -> Any:
+    """`Placements.filled`."""
+    params = {"shape": shape, "broadcast_dimensions": ()}
+    if sharding is None:
+        return _filled_like(value, params, like)
+    if isinstance(sharding, PartitionSpec) or is_abstract(sharding):
+        return bind(broadcast_in_dim_p, [value], params, sharding)
+    if not state.trace.staging:
+        value = convert(value, typeof(value).dtype)
+    return converted_on(broadcast_in_dim_p.bind(value, **params), sharding)
+
+
+def _filled_like(value, params, aval):
+    mesh, shape = explicit_mesh_of(aval), params["shape"]
+    if mesh is None or shape != aval.shape or not shape:  # `sharded_like` reshards a number
+        return value
+    return bind_stated(broadcast_in_dim_p, [value], params, sharding_of_type(aval, mesh))

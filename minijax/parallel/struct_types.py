@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.core import ShapedArray
-from ..core.extension import Extension, register
 from .explicit import ManualAxisType
 from .layouts import AUTO, Format
 from .memories import space_of_kind
 from .mesh import AxisType, concrete_mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import NamedSharding, Sharding
-from .typed import changed, in_space, sharding_of_type, with_sharding
+from .typed import Placement, changed, in_space, sharding_of_type, with_sharding
 
 
-def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
-    """The sharding of a `ShapeDtypeStruct`, which may be given as a spec of the mesh in force."""
+def struct_sharding(sharding: Any, axes: Any, shape: tuple) -> Sharding | None:
+    """`Placements.struct_sharding`: it may be given as a spec of the mesh in force."""
+    if axes is not None and not isinstance(axes, ManualAxisType):
+        raise TypeError("ShapeDtypeStruct: `manual_axis_type` should be of type "
+                        f"`jax.sharding.ManualAxisType`, got {axes!r} of type {type(axes)}.")
+    return None if sharding is None else _checked(sharding, shape)
+
+
+def _checked(sharding, shape):
     if isinstance(sharding, PartitionSpec):
         if get_abstract_mesh().empty:
             raise TypeError(f"ShapeDtypeStruct: {sharding} needs a mesh in force: jax.set_mesh.")
@@ -34,30 +40,24 @@ def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
     return sharding
 
 
-class StructTypes(Extension):
-    """Structs have shardings, and say along which axes values vary."""
+def sharding_of(aval: ShapedArray) -> Sharding | None:
+    """`Placements.sharding_of`: inside of a `shard_map` over all axes of a mesh, each type states
+    one."""
+    stated = aval.placement and aval.placement.stated_sharding(aval.ndim)
+    around = get_abstract_mesh()
+    if stated or not around.manual_axes or AxisType.Auto in around.axis_types:
+        return stated
+    return sharding_of_type(aval, around)
 
-    def struct_sharding(self, sharding, shape):
-        return struct_sharding(sharding, shape)
 
-    def struct_axes(self, axes):
-        if not isinstance(axes, ManualAxisType):
-            raise TypeError("ShapeDtypeStruct: `manual_axis_type` should be of type "
-                            f"`jax.sharding.ManualAxisType`, got {axes!r} of type {type(axes)}.")
-
-    def sharding_of_manual(self, aval):
-        around = get_abstract_mesh()
-        if not around.manual_axes or AxisType.Auto in around.axis_types:
-            return None
-        return sharding_of_type(aval, around)
-
-    def struct_placement(self, struct):
-        aval, sharding = ShapedArray(struct.shape, struct.dtype), struct.sharding
-        if sharding is not None:
-            aval = in_space(aval, space_of_kind(sharding.memory_kind))
-        if isinstance(sharding, NamedSharding):
-            aval = with_sharding(aval, sharding)
-        return _along_manual_axes(aval, struct.manual_axis_type).placement
+def struct_placement(struct: Any) -> Placement | None:
+    """`Placements.struct_placement`."""
+    aval, sharding = ShapedArray(struct.shape, struct.dtype), struct.sharding
+    if sharding is not None:
+        aval = in_space(aval, space_of_kind(sharding.memory_kind))
+    if isinstance(sharding, NamedSharding):
+        aval = with_sharding(aval, sharding)
+    return _along_manual_axes(aval, struct.manual_axis_type).placement
 
 
 def _along_manual_axes(aval: ShapedArray, axes: ManualAxisType | None) -> ShapedArray:
@@ -72,7 +72,3 @@ def _along_manual_axes(aval: ShapedArray, axes: ManualAxisType | None) -> Shaped
             f"{tuple(manual)}. Use the struct inside the `shard_map` over these axes.")
     parts = {"varying": axes.varying, "unreduced": axes.unreduced, "reduced": axes.reduced}
     return changed(aval, **{name: names for name, names in parts.items() if names})
-
-
-struct_types = StructTypes()
-register(struct_types)

@@ -33,7 +33,6 @@ from ..custom_rules.vjp import custom_lin_p
 from ..lax.control_flow.axes import axis_size
 from ..remat import optimization_barrier_p
 from .mesh import abstract_mesh
-from .sharding_rules import MemorySpaces, ShardingTypes
 from .typed import along, mesh_of, sums_of, varying_axes, with_sums
 
 
@@ -276,34 +275,37 @@ def pcast_text(a: ShapedArray, b: ShapedArray) -> str:
     return f"applying `jax.lax.pcast(..., {more}, to='varying')`" if more else ""
 
 
-class VaryingTypes(Extension):
-    """Types of values that vary: results vary along all axes along which an operand does."""
-
-    def join_placements(self, primitive, avals, params, out):
-        if not _meet(primitive):
-            return out
-        axes = frozenset().union(*map(varying_axes, avals))
-        if primitive.multiple_results:
-            return [along(aval, axes) for aval in out]
-        return along(out, axes)
-
-    def cotangent_fits(self, aval, ct):
-        return varying_axes(ct) <= varying_axes(aval)  # else it would not be summed
-
-    def tangent_hint(self, wanted, got):
-        casts = [f"\n  * {cast} to {what}" for cast, what in (
-            (pcast_text(wanted, got), "the primal value passed to `jax.linearize`"),
-            (pcast_text(got, wanted), "the tangent value passed to the linearized function"))
-            if cast]
-        return "\nThis might be fixed by:" + ";".join(casts) if casts else ""
-
-    def placement_hint(self, a, b):
-        return pcast_text(a, b)
+def join_varying(primitive: Primitive, avals: Sequence, params: dict, out: Any) -> Any:
+    """`Placements.join`, of values that vary: results vary along all axes along which an operand
+    does."""
+    if not _meet(primitive):
+        return out
+    axes = frozenset().union(*map(varying_axes, avals))
+    if primitive.multiple_results:
+        return [along(aval, axes) for aval in out]
+    return along(out, axes)
 
 
-register(VaryingTypes())
-register(ShardingTypes())
-register(MemorySpaces())
+def varying_tangent_hint(wanted: ShapedArray, got: ShapedArray) -> str:
+    """`Placements.tangent_hint`, of values that vary."""
+    casts = [f"\n  * {cast} to {what}" for cast, what in (
+        (pcast_text(wanted, got), "the primal value passed to `jax.linearize`"),
+        (pcast_text(got, wanted), "the tangent value passed to the linearized function"))
+        if cast]
+    return "\nThis might be fixed by:" + ";".join(casts) if casts else ""
+
+
+def varying_like(x: Any, aval: ShapedArray) -> Any:
+    """`Placements.like`, of values that vary."""
+    if not settings.check_vma.value:
+        return x
+    unreduced, reduced = sums_of(aval)
+    if mesh_of(aval) is None and (unreduced or reduced) and not any(sums_of(typeof(x))):
+        if unreduced:
+            raise NotImplementedError(f"An array like {aval.str_short(True)}, in shard_map: "
+                                      "there is no rule for making an unreduced one.")
+        x = preduced_p.bind(x, axes=in_scope_order(reduced))
+    return varying(x, varying_axes(aval))
 
 
 class VaryingOperands(Extension):
@@ -324,15 +326,6 @@ class VaryingOperands(Extension):
         varying = [varying_axes(v.aval) for v in invars]
         axes = frozenset().union(*varying)
         return [v if own == axes else _vary(builder, v, axes) for v, own in zip(invars, varying)]
-
-    def vary_like(self, x, aval):
-        unreduced, reduced = sums_of(aval)
-        if mesh_of(aval) is None and (unreduced or reduced) and not any(sums_of(typeof(x))):
-            if unreduced:
-                raise NotImplementedError(f"An array like {aval.str_short(True)}, in shard_map: "
-                                          "there is no rule for making an unreduced one.")
-            x = preduced_p.bind(x, axes=in_scope_order(reduced))
-        return varying(x, varying_axes(aval))
 
 
 _varying_operands = VaryingOperands()

@@ -86,51 +86,30 @@ def undisturbed(function: Callable[[], Any], needed: bool = True) -> Any:
 
 
 @point
-def record_event(self, event: str) -> None:
-    """Called when something has happened that can be counted."""
+def record(self, event: str, seconds: float | None, about: dict[str, Any]) -> None:
+    """Called when something has happened that can be counted; with `seconds`, when something has
+    taken that long. Of a step of a compilation, `about` says the `fun_name` and the `in_avals`."""
 
 
 @point
-def begin_step(self, step: str, fun_name: str, in_avals: Sequence) -> None:
-    """Called before a `step` of the compilation of a function for arguments of these types."""
+@property
+def program_cache(self) -> Any:
+    """An object that keeps programs, and what the autotuner chose for them, for other processes:
+    `load_or_compile(compile, text, options, devices)` returns what `compile()` returns, and
+    `keep_choice(text, options, devices, choice)` keeps what `recall_choice(text, options, devices)`
+    returns (`None` if it knows none)."""
 
 
-@point
-def record_duration(self, event: str, seconds: float, fun_name: str = "") -> None:
-    """Called after something that took so long, such as a step of a function's compilation."""
-
-
-@point
-def load_or_compile(self, compile: Any, text: str, options: Any, devices: Sequence) -> Any:
-    """XLA's program for the module `text`, as `compile()` returns it."""
-    return compile()
-
-
-@point
-def autotune_variants(self, variants: dict[str, dict]) -> dict[str, dict]:
-    """The options that the autotuner tries, XLA's flags by the name of a variant: `variants`, or
-    other ones."""
-    return variants
-
-
-@point
-def recall_choice(self, text: str, options: Any, devices: Sequence) -> bytes | None:
-    """What `keep_choice` was given for the module `text`, perhaps in another process."""
-    return None
-
-
-@point
-def keep_choice(self, text: str, options: Any, devices: Sequence, choice: bytes) -> None:
-    """Keep the autotuner's choice for the module `text`, for the next process."""
+def tell(event: str, seconds: float | None = None, **about: Any) -> None:
+    """Tell extensions that something has happened."""
+    for record in hooks.record:
+        record(event, seconds, about)
 
 
 @contextlib.contextmanager
 def timed(step: str, fun_name: str, in_avals: Sequence = ()) -> Iterator[None]:
-    """Tell extensions that a step of a compilation begins, and how long it took."""
-    for begin_step in hooks.begin_step:
-        begin_step(step, fun_name, in_avals)
+    """Tell extensions how long a step of a compilation took."""
     start = time.perf_counter()
     yield
-    seconds = time.perf_counter() - start
-    for record_duration in hooks.record_duration:
-        record_duration(f"/jax/core/compile/{step}_duration", seconds, fun_name)
+    tell(f"/jax/core/compile/{step}_duration", time.perf_counter() - start, fun_name=fun_name,
+         in_avals=in_avals)

@@ -126,7 +126,7 @@ def tuned(source: Source) -> Any:
     if variant is None:
         return TunedProgram(source.load({}), Tuning(key, source))
     try:
-        program = _loaded(source, variants().get(variant, {}))
+        program = _loaded(source, VARIANTS.get(variant, {}))
     except RuntimeError:
         return source.load({})
     keep_large_blocks(program)
@@ -143,14 +143,6 @@ def _loaded(source, flags):
     return source.load({k: v for k, v in flags.items() if k != IN_PARTS}, text)
 
 
-def variants() -> dict[str, Flags]:
-    """The options to try, by name."""
-    found = VARIANTS
-    for autotune_variants in hooks.autotune_variants:
-        found = autotune_variants(found)
-    return found
-
-
 def _key(source):
     where = str(source.device).encode()
     seen = source.text.encode() + source.options.SerializeAsString() + where
@@ -159,11 +151,11 @@ def _key(source):
 
 def _recalled(key, source):
     """The name of the variant that was kept for this module, or `None`."""
-    for recall_choice in hooks.recall_choice:
-        data = recall_choice(source.text, source.options, (source.device,))
+    for cache in hooks.program_cache:
+        data = cache.recall_choice(source.text, source.options, (source.device,))
         if data is not None:
             said = json.loads(data)
-            if said["flags"] == variants().get(said["variant"], {}):
+            if said["flags"] == VARIANTS.get(said["variant"], {}):
                 _note(key, Choice(said["module"], said["variant"], said["seconds"]))
                 return said["variant"]
     return None
@@ -250,7 +242,7 @@ class Tuning:
     def _candidates(self):
         """The variants that compile, and whose results agree with the program's."""
         expected, found = self._results(self.first), {}
-        for name, flags in variants().items():
+        for name, flags in VARIANTS.items():
             try:
                 program = _loaded(self.source, flags)
                 if agree(expected, self._results(program)):
@@ -274,13 +266,13 @@ class Tuning:
         return seconds
 
     def _remember(self, variant, seconds):
-        source, flags = self.source, variants().get(variant, {})
+        source, flags = self.source, VARIANTS.get(variant, {})
         name = re.search(r"module @(\w+)", source.text)
         choice = Choice(name[1] if name else "module", variant, seconds)
         _note(self.key, choice)
         data = json.dumps({**choice._asdict(), "flags": flags}).encode()
-        for keep_choice in hooks.keep_choice:
-            keep_choice(source.text, source.options, (source.device,), data)
+        for cache in hooks.program_cache:
+            cache.keep_choice(source.text, source.options, (source.device,), data)
 
     def _copies(self, buffers):
         return [xla().copy(x, self.source.device) for x in buffers]

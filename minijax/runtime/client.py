@@ -525,8 +525,8 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
             args = _parse(text), where, options, list(callbacks)
             return undisturbed(lambda: compile_and_load(*args), needed=False)
         compile = lambda: undisturbed(lambda: compile_and_load(text, where, options), needed=False)
-        for load_or_compile in hooks.load_or_compile:
-            return load_or_compile(compile, text, options, devices)
+        for cache in hooks.program_cache:
+            return cache.load_or_compile(compile, text, options, devices)
         return compile()
     except XlaRuntimeError as error:
         raise our_error(error) from None

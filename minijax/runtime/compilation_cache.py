@@ -24,10 +24,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..core.extension import Extension, hooks, register
+from ..core.extension import Extension, register
 from ..settings import bool_state, config, number_state, string_state
 from ..source import user_stacklevel
-from . import xla
+from . import tell, xla
 
 directory = string_state(
     "jax_compilation_cache_dir", None,
@@ -57,9 +57,8 @@ xla_caches = string_state(
     "`xla_gpu_per_fusion_autotune_cache_dir`, or `all`.")
 
 
-def _tell(event: str) -> None:
-    for record_event in hooks.record_event:
-        record_event(f"/jax/compilation_cache/{event}")
+def _tell(event: str, seconds: float | None = None) -> None:
+    tell(f"/jax/compilation_cache/{event}", seconds)
 
 
 _told: set[str] = set()
@@ -70,11 +69,6 @@ def _tell_once(event: str) -> None:
     if event not in _told:
         _told.add(event)
         _tell(event)
-
-
-def _tell_seconds(event: str, seconds: float) -> None:
-    for record_duration in hooks.record_duration:
-        record_duration(f"/jax/compilation_cache/{event}", seconds)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -256,8 +250,8 @@ def _load(client, path, data, options, devices):
         os.utime(path)
     spent = time.perf_counter() - start
     _tell("cache_hits")
-    _tell_seconds("compile_time_saved_sec", seconds - spent)
-    _tell_seconds("cache_retrieval_time_sec", spent)
+    _tell("compile_time_saved_sec", seconds - spent)
+    _tell("cache_retrieval_time_sec", spent)
     return loaded
 
 
@@ -311,8 +305,8 @@ def _only_warned(what: str, path: str) -> Iterator[None]:
                           stacklevel=user_stacklevel())
 
 
-class CompilationCache(Extension):
-    """Programs are looked up on disk before XLA compiles them."""
+class _Folder:
+    """The folder as an object (`Extension.program_cache`)."""
 
     def load_or_compile(self, compile, text, options, devices):
         return load_or_compile(xla(), compile, text, options, devices)
@@ -330,6 +324,12 @@ class CompilationCache(Extension):
         if path is not None:
             with _only_warned("was not written", path):
                 _keep(path, choice, 0.0)
+
+
+class CompilationCache(Extension):
+    """Programs are looked up on disk before XLA compiles them."""
+
+    program_cache = _Folder()
 
 
 register(CompilationCache())

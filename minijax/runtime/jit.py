@@ -37,7 +37,7 @@ from ..core.batching import extend_axis_env_nd
 from ..core.boundary import api_boundary, leave_out_caller
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, state
-from ..core.extension import Extension, hooks, point, register
+from ..core.extension import Extension, hooks, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
     Call,
@@ -55,6 +55,7 @@ from ..core.jit import (
     traces,
 )
 from ..core.lowering import used_variables
+from ..core.placements import placements
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.util import partition_list, split_list
 from ..naming import named_after
@@ -401,9 +402,7 @@ class PjitFunction(JitFunction):
                   "inline": spec.inline}
         if spec.options:
             params["options"] = spec.options
-        for context in hooks.jit_context:
-            params |= context()
-        return params
+        return params | placements().jit_params()
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
         """As in JAX, references from outside stand behind the arguments, and arrays beside them
@@ -619,12 +618,6 @@ call_rules(jit_p, "jaxpr", _by_operand)
 
 # ----------------------------------------------------------------------------------------------
 # The extension
-
-
-@point
-def jit_context(self) -> dict:
-    """More parameters of an equation of `jit`, which tell in what context it was traced."""
-    return {}
 
 
 class JitOptions(Extension):

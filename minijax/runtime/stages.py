@@ -17,33 +17,17 @@ from ..checks.tree import equality_errors_pytreedef, keystr
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer
-from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
 from ..core.lowering import LoweredModule
+from ..core.placements import placements
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
+from ..settings import no_execution
 from . import xla
 from .devices import default_backend
 from .platforms import canonical_platform
-from .structs import ShapeDtypeStruct, stated_axes, stated_sharding
-
-
-@point
-def program_shardings(self, program: Any) -> tuple[Sequence, Sequence]:
-    """How a compiled program's arguments and results are sharded."""
-    raise NotImplementedError
-
-
-@point
-def program_formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
-    """The formats of a compiled program's arguments and results, and that of an unused argument."""
-    raise NotImplementedError
-
-
-@point
-def check_places(self, program: Any, args: Sequence) -> None:
-    """Raise ValueError if an argument is not where a `Compiled` program needs it."""
+from .structs import ShapeDtypeStruct, stated_axes
 
 
 class CallInfo(NamedTuple):
@@ -109,7 +93,7 @@ class Stage:
     def _stated_sharding(self, aval: Any) -> Any:
         """The sharding that the type of a result states. Once the program is lowered, it is over
         the program's devices."""
-        sharding, places = stated_sharding(aval), self._info.places
+        sharding, places = placements().sharding_of(aval), self._info.places
         if sharding is None or places is None or isinstance(self, Traced):
             return sharding
         return places.on_devices(sharding)
@@ -198,6 +182,12 @@ def _is_own_platform(platforms: Sequence[str]) -> bool:
         raise TypeError(f"lower: lowering_platforms must be a tuple of names, got {platforms!r}, "
                         "an unhashable type or a string.")
     return platforms == (canonical_platform(default_backend()),)
+
+
+def not_executed(what: str) -> RuntimeError:
+    """The error where the setting `no_execution` is on."""
+    return RuntimeError(f"{what} was to be executed, but the setting no_execution forbids it. Call "
+                        "it outside of `with jax.no_execution():`.")
 
 
 def _other_structure(compiled_for: PyTreeDef, given: PyTreeDef) -> str:
@@ -322,20 +312,19 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments: a pair (args, kwargs), with `None` for unused ones."""
-        ins, _ = self._shardings()
-        shardings = dict(zip(self._program.kept, ins))
+        ins, _, _ = placements().formats(self._program)
+        shardings = dict(zip(self._program.kept, [x.sharding for x in ins]))
         return self.in_tree.unflatten([shardings.get(i) for i in self._numbers()])
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results: a pytree like the result."""
-        return self.out_tree.unflatten(self._shardings()[1])
+        return self.out_tree.unflatten([x.sharding for x in placements().formats(self._program)[1]])
 
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments: a pair (args, kwargs)."""
-        (program_formats,) = hooks.program_formats
-        ins, _, unused = program_formats(self._program)
+        ins, _, unused = placements().formats(self._program)
         formats = dict(zip(self._program.kept, ins))
         return self.in_tree.unflatten([formats.get(i, unused) for i in self._numbers()])
 
@@ -346,12 +335,7 @@ class Compiled(Stage):
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results: a pytree like the result."""
-        (program_formats,) = hooks.program_formats
-        return self.out_tree.unflatten(program_formats(self._program)[1])
-
-    def _shardings(self):
-        (program_shardings,) = hooks.program_shardings
-        return program_shardings(self._program)
+        return self.out_tree.unflatten(placements().formats(self._program)[1])
 
     @property
     def _executable(self) -> types.SimpleNamespace:
@@ -379,8 +363,9 @@ class Compiled(Stage):
             leaves, in_tree = tree_flatten((args, kwargs))
             self._check(args, kwargs, leaves, in_tree)
         leaves = [*self._info.closed, *leaves]
-        for check_places in hooks.check_places:
-            check_places(self._program, leaves)
+        if no_execution.value:
+            raise not_executed("a compiled function")
+        placements().check_arguments(self._program, leaves)
         return self.out_tree.unflatten(self._program(leaves))
 
     def _check(self, args, kwargs, leaves, in_tree):

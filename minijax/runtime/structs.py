@@ -18,31 +18,9 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
 from ..core.extension import Extension, hooks, point, register
+from ..core.placements import placements
 from ..core.staging import shaped_abstractify
 from ..settings import check_vma
-
-
-@point
-def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
-    """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
-    return sharding
-
-
-@point
-def struct_placement(self, struct: Any) -> Any:
-    """The placement in the type of an array like a `ShapeDtypeStruct` that says something of it."""
-    return None
-
-
-@point
-def struct_axes(self, axes: Any) -> None:
-    """Check the `manual_axis_type` of a `ShapeDtypeStruct`."""
-
-
-@point
-def sharding_of_manual(self, aval: ShapedArray) -> Any:
-    """The sharding that a type states inside of a `shard_map` over all axes of a mesh."""
-    return None
 
 
 @point
@@ -89,12 +67,8 @@ class ShapeDtypeStruct:
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         dtype = dtype if is_extended else np.dtype(dtype)
         layout = getattr(sharding, "layout", None)
-        if sharding is not None:
-            for struct_sharding in hooks.struct_sharding:
-                sharding = struct_sharding(sharding, tuple(shape))
-        if manual_axis_type is not None:
-            for struct_axes in hooks.struct_axes:
-                struct_axes(manual_axis_type)
+        if sharding is not None or manual_axis_type is not None:
+            sharding = placements().struct_sharding(sharding, manual_axis_type, tuple(shape))
         values = tuple(shape), dtype, weak_type, sharding, manual_axis_type, is_ref, layout
         for slot, value in zip(_SLOTS, values):
             slot.__set__(self, value)
@@ -145,10 +119,7 @@ class ShapeDtypeStruct:
     def placement(self) -> Any:
         """What the type of such an array says of a mesh."""
         nothing_said = self.sharding is None and self.manual_axis_type is None
-        if nothing_said or not hooks.struct_placement:
-            return None
-        (placement,) = hooks.struct_placement
-        return placement(self)
+        return None if nothing_said else placements().struct_placement(self)
 
     @property
     def ndim(self) -> int:
@@ -202,8 +173,9 @@ _SLOTS: Any = [vars(ShapeDtypeStruct)[name] for name in ShapeDtypeStruct.__slots
 
 def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     """A type as a `ShapeDtypeStruct`."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
-                            sharding=stated_sharding(aval), manual_axis_type=stated_axes(aval))
+    sharding = placements().sharding_of(aval)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding,
+                            manual_axis_type=stated_axes(aval))
 
 
 class Structs(Extension):
@@ -216,21 +188,11 @@ class Structs(Extension):
 def _chosen_sharding(x: Any) -> Any:
     """The sharding, with the layout, that the user chose for `x`; `None` without a choice."""
     if isinstance(x, Tracer):
-        return stated_sharding(x.aval)
+        return placements().sharding_of(x.aval)
     if type(x) is Array or not getattr(x, "_committed", True):
         return None
     sharding = getattr(x, "sharding", None)
     return getattr(x, "format", sharding) if isinstance(x, Array) else sharding  # keys have none
-
-
-def stated_sharding(aval: ShapedArray) -> Any:
-    """The sharding that a type states (chapter 14); `None` if it states none."""
-    if aval.placement is None and not hooks.sharding_of_manual:
-        return None
-    stated = aval.placement and aval.placement.stated_sharding(aval.ndim)
-    for sharding_of_manual in hooks.sharding_of_manual:
-        stated = stated or sharding_of_manual(aval)
-    return stated
 
 
 def stated_axes(aval: ShapedArray) -> Any:

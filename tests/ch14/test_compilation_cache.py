@@ -45,7 +45,7 @@ def events():
     told = []
 
     class Listening(Extension):
-        def record_event(self, event):
+        def record(self, event, seconds, about):
             told.append(event)
 
     with registered(Listening()):
@@ -103,7 +103,7 @@ def test_the_events_are_those_of_jax(tmp_path):
             reset()
             m.monitoring.clear_event_listeners()
             if m is minijax:  # the library's own extension is not a listener
-                assert hooks.record_event
+                assert hooks.record
         return told
 
     theirs = told_by(jax, jax_cache.reset_cache, tmp_path / "theirs")

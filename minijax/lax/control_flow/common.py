@@ -33,6 +33,7 @@ from ...core.jaxpr import (
 )
 from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
+from ...core.placements import placements
 from ...core.primitives import convert
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
@@ -338,7 +339,7 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
              f"{type_difference(a, b)}" for name, a, b in apart]
     if lines:
         fixes = [f"{hint} to the initial carry value corresponding to the input carry {name}"
-                 for name, a, b in apart for hint in placement_hints(a, b)]
+                 for name, a, b in apart for hint in placements().hints(a, b)]
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
             f"differ:\n\n{itemized(lines)}\n\n{fixed_by(fixes)}Revise the function so that all "
@@ -385,11 +386,6 @@ def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     return ", and ".join(f"the {what} do not match" for what in differing)
 
 
-def placement_hints(a: ShapedArray, b: ShapedArray) -> list[str]:
-    """What may be done to a value of type `a`, for the placement of `b`."""
-    return [text for hint in hooks.placement_hint if (text := hint(a, b))]
-
-
 def fixed_by(fixes: Sequence[str]) -> str:
     """What an error proposes, as a paragraph."""
     if len(fixes) > 1:
@@ -410,13 +406,6 @@ def by_extension(function: Callable, *args: Any) -> Any:
         if (out := control_flow(function, *args)) is not NotImplemented:
             return out
     return NotImplemented
-
-
-@point
-def placement_hint(self, a: ShapedArray, b: ShapedArray) -> str:
-    """How a value of type `a` can be given the placement of `b`, as "applying …"; "" where it need
-    not."""
-    return ""
 
 
 # ----------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from ...core.partial_eval import (
     partial_eval_rules,
     without_dead_code,
 )
+from ...core.placements import placements
 from ...core.primitives import constant, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
@@ -71,7 +72,6 @@ from .common import (
     itemized,
     keep_outputs,
     op_with_regions,
-    placement_hints,
     same_type,
     same_types,
     share_constants,
@@ -299,7 +299,7 @@ def _types_apart(staged1, staged2):
 def _fixes(name1, staged1, name2, staged2) -> list[str]:
     return [f"{hint} to the output of {name}{_at(path)}"
             for path, a, b in _types_apart(staged1, staged2)
-            for name, x, y in ((name1, a, b), (name2, b, a)) for hint in placement_hints(x, y)]
+            for name, x, y in ((name1, a, b), (name2, b, a)) for hint in placements().hints(x, y)]
 
 
 # ----------------------------------------------------------------------------------------------

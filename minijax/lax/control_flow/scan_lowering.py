@@ -8,8 +8,8 @@ import numpy as np
 
 from ...core.core import ShapedArray
 from ...core.effects import is_ordered
-from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
+from ...core.placements import placements
 from ...core.util import split_list
 from ..cutting import emit_slice
 from ..families import inline_in_scope
@@ -19,21 +19,8 @@ from .scan import scan_p
 _INDEX = ShapedArray((), np.int32)
 
 
-@point
-def part_lowered(self, ctx: Body, part: Value, whole: ShapedArray) -> Value:
-    """Rows, or one row, of a lowered array of the type `whole`, placed as that array is."""
-    return part
-
-
-@point
-def check_sliced(self, aval: ShapedArray) -> None:
-    """Raise an error if a loop cannot slice arrays of this type."""
-
-
 def _part(ctx, part, whole):
-    for part_lowered in hooks.part_lowered if whole.placement is not None else ():
-        part = part_lowered(ctx, part, whole)
-    return part
+    return part if whole.placement is None else placements().part_lowered(ctx, part, whole)
 
 
 def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
@@ -90,8 +77,8 @@ def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
         return xs
     out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
     starts, options = _starts(ctx, start, out), f", sizes = {[*out.shape]}"
-    for check_sliced in hooks.check_sliced if xs.aval.placement is not None else ():
-        check_sliced(xs.aval)
+    if xs.aval.placement is not None:
+        placements().check_sliced(xs.aval)
     return ctx.op(typed_text("dynamic_slice", [xs, *starts], out, options), out)
 
 

@@ -1,0 +1,77 @@
+"""Chapter 14: all that the engine asks of shardings, and who answers.
+
+`core/placements.py` says what each question means. A rule of types that has several parts, such as
+`join`, asks one function for each part of a placement.
+"""
+
+from __future__ import annotations
+
+from ..core.extension import Extension, register
+from ..core.placements import Placements
+from .modules import check_sliced, part_lowered
+from .placed import jit_params
+from .placement import place_new
+from .reshards import placement_of_batch, sharded_like
+from .sharded_jit import check_arguments, program_formats
+from .sharding_rules import (
+    cotangent_fits,
+    given_placement,
+    join_memories,
+    join_shardings,
+    memory_hint,
+    tangent_hint,
+)
+from .shown import known_value, tracer_text
+from .stated import bind, call, filled, permuted, resharded
+from .struct_types import sharding_of, struct_placement, struct_sharding
+from .typed import varying_axes
+from .vma import join_varying, pcast_text, varying_like, varying_tangent_hint
+
+
+class Answers(Placements):
+    """The answers where arrays have shardings."""
+
+    stated = staticmethod(given_placement)
+    of_batch = staticmethod(placement_of_batch)
+    sharding_of = staticmethod(sharding_of)
+    struct_sharding = staticmethod(struct_sharding)
+    struct_placement = staticmethod(struct_placement)
+    known_value = staticmethod(known_value)
+    tracer_text = staticmethod(tracer_text)
+    new = staticmethod(place_new)
+    bind = staticmethod(bind)
+    call = staticmethod(call)
+    reshard = staticmethod(resharded)
+    filled = staticmethod(filled)
+    permuted = staticmethod(permuted)
+    jit_params = staticmethod(jit_params)
+    part_lowered = staticmethod(part_lowered)
+    check_sliced = staticmethod(check_sliced)
+    formats = staticmethod(program_formats)
+    check_arguments = staticmethod(check_arguments)
+
+    def join(self, primitive, avals, params, out):
+        for join in (join_varying, join_shardings, join_memories):
+            out = join(primitive, avals, params, out)
+        return out
+
+    def like(self, x, aval):
+        return varying_like(sharded_like(x, aval), aval)
+
+    def hints(self, a, b):
+        return [hint for hint in (pcast_text(a, b), memory_hint(a, b)) if hint]
+
+    def tangent_hint(self, wanted, got):
+        return varying_tangent_hint(wanted, got) + tangent_hint(wanted, got)
+
+    def cotangent_fits(self, aval, ct):  # one that varies along more axes would not be summed
+        return varying_axes(ct) <= varying_axes(aval) and cotangent_fits(aval, ct)
+
+
+class ShardingsOfArrays(Extension):
+    """Arrays, types and programs have shardings."""
+
+    placements = Answers()
+
+
+register(ShardingsOfArrays())
