@@ -291,7 +291,7 @@ def permuted(sharding: Any, order: Sequence[int]) -> Any:
     return sharding.update(spec=sharding.spec.update([entries[d] for d in order]))
 
 
-def filled(value: Any, shape: tuple, sharding: Any, like: Any) -> Any:
+def filled(value: Any, shape: tuple, sharding: Any, like: Any = None) -> Any:
     """`Placements.filled`."""
     params = {"shape": shape, "broadcast_dimensions": ()}
     if sharding is None:
