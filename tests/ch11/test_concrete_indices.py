@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 
+from tests.oracle import subject
 from tests.oracle.compare import both
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -74,3 +74,14 @@ def test_set(name):
     (S[0, 0], ()), (S[0, 0], (1,)), (S[5:], (4,))])
 def test_shapes_of_what_is_set(index, shape):
     both(lambda jx: lambda: jx.numpy.asarray(X).at[index].set(jx.numpy.full(shape, 7.0)))
+
+
+def test_a_negative_zero_is_another_parameter():
+    """JAX's caches take it for a zero."""
+    x, i = subject.numpy.ones((1, 3)), subject.numpy.array(9)
+
+    def is_negative(zero):
+        filled = subject.vmap(lambda x: x.at[i].get(mode="fill", fill_value=zero))(x)
+        return bool(subject.numpy.signbit(filled[0]))
+
+    assert [is_negative(zero) for _ in range(8) for zero in (0.0, -0.0)] == [False, True] * 8
