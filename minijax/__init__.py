@@ -215,10 +215,11 @@ debug_key_reuse.watchers.append(_watch_keys)
 _watch_keys(debug_key_reuse.value, True)  # it may come from the environment
 
 # for extensions, every chapter's part
-from . import compat
+
 from .compat.absent import show_absent as _show_absent
 
 _show_absent(__name__)
+from .compat import core as _core, jaxpr as _jaxpr, objects as _objects, params as _params
 
 if TYPE_CHECKING:
     from . import extend, interpreters

@@ -17,8 +17,10 @@ import enum
 import functools
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -585,6 +587,27 @@ class Config:
                                  f"via e.g. `config.{name}` rather than `config.read({name!r})`.")
         return state.value
 
+    def config_with_absl(self) -> None:
+        """Make each setting a flag of absl. `app.run` sets those on the command line."""
+        from absl import app, flags  # no requirement of minijax: programs that call this have it
+        for name, state in _states.items():
+            _define_flag(flags, name, state)
+        app.call_after_init(lambda: self.complete_absl_config(flags))
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Set the settings whose flags stand on the command line.
+
+        Args:
+          absl_flags: the module `absl.flags`, whose flags are parsed.
+        """
+        for name in _states:
+            if name in absl_flags.FLAGS and absl_flags.FLAGS[name].present:
+                self.update(name, absl_flags.FLAGS[name].value)
+
+    def parse_flags_with_absl(self) -> None:
+        """Read the arguments of the command line that begin with ``--jax``, once in a process."""
+        _parse_flags_once(self)
+
     @property
     def values(self) -> dict[str, Any]:
         """All settings and their values, as this thread sees them."""
@@ -607,6 +630,25 @@ class Config:
 
     def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *_states]
+
+
+def _define_flag(flags: Any, name: str, state: State) -> None:
+    value, text, parse = state.process_value, state.__doc__, state.parse
+    if isinstance(parse, functools.partial) and parse.func is parse_choice:
+        choices = [choice for choice in parse.args[0] if choice is not None]
+        flags.DEFINE_enum(name, value, choices, text)
+    else:
+        defines = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
+        defines.get(type(value), flags.DEFINE_string)(name, value, text)
+
+
+@functools.cache
+def _parse_flags_once(config: Config) -> None:
+    from absl import flags
+    arguments = takewhile(lambda argument: argument != "--", sys.argv)
+    config.config_with_absl()
+    flags.FLAGS(["", *(x for x in arguments if x.startswith("--jax"))], known_only=True)
+    config.complete_absl_config(flags)
 
 
 def _lookup(name: str) -> State:

@@ -9,7 +9,7 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -318,6 +318,7 @@ class DebugInfo:
     """
 
     __slots__ = ("traced_for", "func_src_info", "_arg_names", "_result_paths")
+    _fields = ("traced_for", "func_src_info", "arg_names", "result_paths")
 
     def __init__(self, traced_for="", func_src_info="", arg_names=(), result_paths=()):
         self.traced_for, self.func_src_info = traced_for, func_src_info
@@ -349,6 +350,30 @@ class DebugInfo:
         """The line at which the function begins."""
         line = self.func_src_info.partition(" at ")[2].rpartition(":")[2]
         return int(line) if line else None
+
+    def __iter__(self):
+        return (getattr(self, name) for name in self._fields)
+
+    def _replace(self, **changes: Any) -> DebugInfo:
+        """A copy with other fields, as of a named tuple."""
+        return DebugInfo(**dict(zip(self._fields, self)) | changes)
+
+    def with_unknown_names(self) -> DebugInfo:
+        return self._replace(arg_names=None, result_paths=None)
+
+    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
+        """The names of the arguments; empty ones if they are not known."""
+        return self._safe(self.arg_names, expected_count)
+
+    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
+        return self._safe(self.result_paths, expected_count)
+
+    def _safe(self, names: Sequence[str] | None, expected_count: int) -> tuple[str, ...]:
+        if names is None:
+            return ("",) * expected_count
+        assert len(names) == expected_count, (
+            f"{self} names {len(names)} values, but there are {expected_count}.")
+        return tuple(names)
 
     def __repr__(self):
         return (f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "

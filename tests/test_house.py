@@ -23,9 +23,9 @@ NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 MOST_IN_CORE = 3_500
 MOST_IN_A_FILE = 500
 BUDGETS = {
-    "extension": 72, "util": 15, "dtypes": 172, "core": 275, "boundary": 110,
+    "extension": 72, "util": 15, "dtypes": 172, "core": 310, "boundary": 110,
     "array": 140, "primitives": 245,
-    "operators": 105, "forward": 170, "tree": 230, "batching": 213, "effects": 75, "jaxpr": 127,
+    "operators": 105, "forward": 170, "tree": 273, "batching": 213, "effects": 75, "jaxpr": 140,
     "typecheck": 120, "staging": 220, "lowering": 266, "lowering_rules": 90, "calls": 57, "jit": 215,
     "partial_eval": 144, "transposition": 172, "api": 212,
 }  # fmt: skip
@@ -112,6 +112,12 @@ def test_only_the_runtime_imports_jaxlib():
 
 def test_nothing_imports_jax():
     assert importers("jax") == set()
+
+
+def test_the_fast_paths_are_imported_by_the_package_alone():
+    """Without them the library computes the same: no other module may rely on them."""
+    users = {name for name in importers("minijax.fast") if not name.startswith("fast/")}
+    assert users == {"__init__.py"}
 
 
 def test_older_names_are_imported_by_facades_alone():

@@ -71,6 +71,29 @@ def index(x: Any) -> None:
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
 
 
+def may_gain(cls: type, methods: dict[str, Any], base: type) -> None:
+    """Raise `TypeError` unless all `methods` are new to a class of arrays or tracers."""
+    if not issubclass(cls, base):
+        raise TypeError(f"{cls.__name__} is not a class of arrays or tracers. Write its methods in "
+                        "the body of the class.")
+    for name in methods:
+        owner = next((c for c in cls.__mro__ if name in vars(c)), None)
+        if owner is not None and (owner is not object or name not in _OF_ANY_OBJECT):
+            raise TypeError(f"{cls.__name__} has `{name}` already, from {owner.__name__}. A method "
+                            "that a class has is never replaced.")
+
+
+# The methods of `object` that arrays and tracers may have in a form of their own.
+_OF_ANY_OBJECT = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__reduce__"}
+
+
+def one_type_each(primitive: Any, args: Sequence, avals: Sequence) -> None:
+    """Raise `TypeError` unless there is a type for each operand."""
+    if len(args) != len(avals):
+        raise TypeError(f"{primitive.name}.bind_with_trace: expected a type for each operand, got "
+                        f"{len(avals)} types for {len(args)} operands.")
+
+
 def escaped(x: Any) -> None:
     """A tracer is not used after its trace has ended."""
     if not x._trace.valid:

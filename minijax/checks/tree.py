@@ -49,6 +49,12 @@ def is_treedef(name: str, value: Any) -> None:
         raise TypeError(f"{name} expects a PyTreeDef, got {value!r} of type {type(value)}.")
 
 
+def is_node_class(cls: type) -> None:
+    """Raise RuntimeError if values of the class are leaves."""
+    if cls not in trees.registry and not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        raise RuntimeError(f"{cls} is not registered as a pytree node type.")
+
+
 def in_turn(values: Any, name: str) -> Iterable[Any]:
     """Values that can be taken one by one; else a TypeError."""
     return elements(name, values)

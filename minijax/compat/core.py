@@ -13,11 +13,9 @@ from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
 from ..core.core import (
-    Primitive,
     ShapedArray,
     Trace,
     Tracer,
-    install_methods,
     pytype_aval_mappings,
     state,
     typeof,
@@ -25,7 +23,6 @@ from ..core.core import (
     value_handlers,
 )
 from ..core.effects import Effect
-from ..core.forward import JVPTrace
 from ..core.jaxpr import jaxprs_in_params
 from ..core.typecheck import check_jaxpr
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
@@ -36,11 +33,6 @@ from . import traces
 def find_top_trace(args: Sequence = ()) -> Trace:
     """The current trace, whatever the arguments are: JAX's older name for it."""
     return state.trace
-
-
-def init_tracer(self: Tracer, trace: Trace, aval: Any) -> None:
-    """The constructor of the tracers that libraries define."""
-    self._trace, self.aval = trace, aval
 
 
 def get_opaque_trace_state(convention: str | None = None) -> Any:
@@ -88,11 +80,6 @@ def is_constant_shape(shape: Sequence) -> bool:
     return all(map(is_constant_dim, shape))
 
 
-def _identity(trace: Trace) -> Any:
-    """What identifies the tracers of a trace: `None` where it is not a transformation."""
-    return getattr(trace, "tag", trace if isinstance(trace, JVPTrace) else None)
-
-
 def _type_of_subclass(number: type) -> Callable[[Any], ShapedArray]:
     """The type of a value whose class derives from Python's `number`: that of the number."""
     return lambda x: typeof(number(x))
@@ -128,10 +115,6 @@ pytype_aval_mappings.update(
     {number: _type_of_subclass(number) for number in (int, float, complex)}
     | dict.fromkeys([bool, np.ndarray, Array, Tracer, *filter(_is_number, np.sctypeDict.values())],
                     _type_of_array))
-install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
-install_methods({"main": property(_identity)}, Trace)
-install_methods({"__init__": init_tracer}, Tracer)
-install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, Trace=traces.Trace, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings, Value=Any,
              OutputType=tuple[ShapedArray, ...], no_axis_name=None)  # `vmap` without a name

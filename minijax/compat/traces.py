@@ -1,4 +1,4 @@
-"""Traces of libraries: the class that JAX shows them, and `Primitive.bind_with_trace`.
+"""Traces of libraries: the class that JAX shows them.
 
 A library that interprets programs in its own way derives a class from `jax.core.Trace`. It says
 by `process_primitive` what an equation means, and by `process_custom_jvp_call` what a call of a
@@ -8,12 +8,12 @@ function with a derivative rule means. JAX hands over that function and its rule
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import optional
 from ..core import core
-from ..core.core import Primitive, eval_trace, install_methods, set_current_trace
+from ..core.core import eval_trace
 from ..first_use import Postponed, load
 
 
@@ -66,28 +66,9 @@ def _as_in_jax(theirs: Callable) -> Callable:
         if primitive.name != "custom_jvp_call" or not hasattr(trace, "process_custom_jvp_call"):
             return theirs(trace, primitive, tracers, optional.listed(primitive, params))
         as_fun = load(Postponed("minijax.custom_rules.common", "as_fun"))
-        wrap_init = load(Postponed("minijax.compat.linear_util", "wrap_init"))
+        wrap_init = load(Postponed("minijax.custom_rules.linear_util", "wrap_init"))
         fun, jvp = wrap_init(as_fun(params["call_jaxpr"])), wrap_init(params["jvp_jaxpr_fun"])
         return trace.process_custom_jvp_call(primitive, fun, jvp, tracers,
                                              symbolic_zeros=params["symbolic_zeros"])
 
     return process
-
-
-def bind_with_trace(self: Primitive, trace: core.Trace, args: Sequence, avals: Sequence,
-                    params: dict) -> Any:
-    """`bind`, for a trace that need not be the current one.
-
-    Args:
-      args: the operands.
-      avals: their types, as many. The trace finds out the types itself.
-      params: the parameters, as `bind` takes them.
-    """
-    if len(args) != len(avals):
-        raise TypeError(f"{self.name}.bind_with_trace: expected a type for each operand, got "
-                        f"{len(avals)} types for {len(args)} operands.")
-    with set_current_trace(trace):
-        return self.bind(*args, **params)
-
-
-install_methods({"bind_with_trace": bind_with_trace}, Primitive)

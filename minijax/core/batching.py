@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,21 +52,13 @@ def inserted(items: Sequence, place: int, item: Any) -> tuple:
 @functools.lru_cache(4096)
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of one example, of an array with `size` examples along `axis`."""
-    if axis is None:
-        return aval
-    assert aval.shape[axis] == size, (size, axis, aval)
-    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1:]),
-                       placement=aval.placement and aval.placement.without(axis))
+    return aval if axis is None else aval.dec_rank(size, axis)
 
 
 @functools.lru_cache(4096)
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, new: Any = None) -> ShapedArray:
     """The type of `size` examples of this type along a new dimension `axis` of placement `new`."""
-    if axis is None:
-        return aval
-    placement = aval.placement and aval.placement.with_new(axis)
-    return aval.update(shape=inserted(aval.shape, axis, size),
-                       placement=placement if new is None else new.with_others(aval, axis))
+    return aval if axis is None else aval.inc_rank(size, axis, new)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -162,6 +155,7 @@ class BatchTrace(Trace):
     """
 
     __slots__ = ("axis_data", "tag")
+    main = property(attrgetter("tag"))
 
     def __init__(self, parent: Trace, axis_data: AxisData, tag: object | None = None):
         super().__init__(parent)

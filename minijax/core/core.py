@@ -96,13 +96,53 @@ class ShapedArray:
         """The same type, not weak."""
         return ShapedArray(self.shape, self.dtype, False, self.placement)
 
+    normalize = strip_weak_type
+
     def to_tangent_aval(self) -> ShapedArray:
         """The type of a perturbation: its own for inexact types, `float0` for all others."""
         if dtypes.issubdtype(self.dtype, np.inexact):
             return self
         return ShapedArray(self.shape, dtypes.float0, False, self.placement)
 
-    to_cotangent_aval = to_ct_aval = to_tangent_aval
+    to_cotangent_aval = to_ct_aval = at_least_vspace = to_tangent_aval
+
+    def dec_rank(self, size: int, axis: int | None) -> ShapedArray:
+        """The same type without a dimension of this size."""
+        if axis is None:
+            return self
+        assert self.shape[axis] == size, (size, axis, self)
+        return self.update(shape=(*self.shape[:axis], *self.shape[axis + 1:]),
+                           placement=self.placement and self.placement.without(axis))
+
+    def inc_rank(self, size: int, axis: int | None, new: Any = None) -> ShapedArray:
+        """The same type with a dimension more, of this size and of the placement `new`."""
+        if axis is None:
+            return self
+        placement = self.placement and self.placement.with_new(axis)
+        return self.update(shape=(*self.shape[:axis], size, *self.shape[axis:]),
+                           placement=placement if new is None else new.with_others(self, axis))
+
+    # A library's type says by such attributes which arrays represent a value. An array represents
+    # itself.
+    is_high = has_qdd = False
+
+    def lo_ty(self) -> list[ShapedArray]:
+        return [self]
+
+    def lower_val(self, x) -> list:
+        return [x]
+
+    def raise_val(self, x):
+        return x
+
+    def leading_axis_spec(self) -> int:
+        return 0
+
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        return self.update(weak_type=weak_type)
+
+    def __bool__(self):
+        return True  # even if it has the length 0
 
     def __len__(self):
         checks.sized(self)
@@ -231,6 +271,8 @@ class Trace:
         """Mark the trace as over. A tracer of it that is used later has leaked."""
         self.valid = False
 
+    main = None  # JAX's older name for what tracers belong to
+
     __repr__ = printing.trace_repr
 
 
@@ -337,8 +379,8 @@ class ArrayMethods:
 
 
 def install_methods(methods: dict[str, Any], cls: type = ArrayMethods) -> None:
-    """Give arrays and tracers, or those of one class, these methods and properties. This is how
-    later chapters add theirs."""
+    """Give arrays and tracers, or only one of these two, new methods and properties. This is how
+    later chapters add theirs. What a class has, or inherits, stays as it is."""
     for name, method in methods.items():
         setattr(cls, name, method)
 
@@ -350,6 +392,9 @@ class Tracer(ArrayMethods):
     __hash__ = None  # type: ignore[assignment]
 
     _trace: Trace
+
+    def __init__(self, trace: Trace, aval: ShapedArray):
+        self._trace, self.aval = trace, aval
 
     def concrete_value(self):
         """The array behind the box if its contents are known, else `None`."""
@@ -422,6 +467,9 @@ class Primitive:
 
     multiple_results = False
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
+    # What libraries ask of a primitive.
+    call_primitive = map_primitive = ref_primitive = ref_allocating = skip_canonicalization = False
+    is_effectful: Callable | None = None
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
         self.name = name
@@ -432,6 +480,19 @@ class Primitive:
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
         return state.trace.process_primitive(self, args, params and optional.own(self, params))
+
+    def bind_with_trace(self, trace: Trace, args: Sequence, avals: Sequence, params: dict) -> Any:
+        """Apply the primitive in a trace that need not be the current one."""
+        checks.one_type_each(self, args, avals)
+        with set_current_trace(trace):
+            return self.bind(*args, **params)
+
+    def get_bind_params(self, params: dict) -> dict:
+        """An equation's parameters, as an interpreter of a library passes them to `bind`."""
+        return params
+
+    def is_high(self, *avals, **params) -> bool:
+        return False
 
     def impl(self, *args, **params):
         raise missing_rule(self, "Evaluation", 1)

@@ -101,6 +101,7 @@ class JVPTrace(Trace):
     """Forward-mode differentiation."""
 
     __slots__ = ("tracer_type",)
+    main = property(lambda self: self)
 
     def __init__(self, parent: Trace, tracer_type: type = JVPTracer):
         super().__init__(parent)

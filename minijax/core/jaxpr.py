@@ -15,6 +15,7 @@ In JAX: `jax/_src/core.py`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
@@ -64,12 +65,27 @@ class Literal(printing.PrintedLiteral):
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
+    @property
+    def hash(self) -> int | None:
+        """A hash of the value, `None` for one that has none. (Literals hash by identity.)"""
+        return None if self.aval.shape else hash((ensure_array(self.val).item(), self.aval))
+
 
 Atom = Var | Literal
 
 
 # ----------------------------------------------------------------------------------------------
 # Equations.
+
+class EqnContext:
+    """The settings under which an equation is evaluated. There are no such settings in minijax:
+    notes for the compiler are in an equation's `source_info`."""
+
+    __slots__ = ()
+    manager = contextlib.nullcontext()
+    compute_type = xla_metadata = None
+    threefry_partitionable, remove_size_one_mesh_axis = True, False
+
 
 no_effects: frozenset = frozenset()
 
@@ -105,6 +121,7 @@ class JaxprEqn(optional.WithParams, Record):
     """
 
     __slots__ = ("primitive", "invars", "outvars", "own_params", "source_info", "effects")
+    ctx = EqnContext()
 
     def __init__(self, primitive: Primitive, invars: list[Atom], outvars: list[Var],
                  params: dict[str, Any], source_info: SourceInfo | None = None,
@@ -193,6 +210,11 @@ class ClosedJaxpr(printing.PrettyPrinted, Record):
     debug_info = property(attrgetter("jaxpr.debug_info"))
     in_avals = property(attrgetter("jaxpr.in_avals"))
     out_avals = property(attrgetter("jaxpr.out_avals"))
+    literals = property(attrgetter("consts"))  # an older name
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """`f` of the jaxpr, closed by the same constants."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
 
 
 def open_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:

@@ -131,6 +131,42 @@ class PyTreeDef:
         """
         return flatten_up_to(self, tree, "tree")
 
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes, leaves and Nones included."""
+        return 1 + sum(subtree.num_nodes for subtree in self.subtrees)
+
+    def compose(self, inner: PyTreeDef) -> PyTreeDef:
+        """The structure in which every leaf of this one is replaced by `inner`."""
+        checks.is_treedef("PyTreeDef.compose", inner)
+        if self.node_type is None:
+            return inner
+        subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
+        return make_treedef(self.node_type, self.aux, subtrees)
+
+    def walk(self, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
+             leaves: Iterable[Any]) -> Any:
+        """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
+        leaves = list(leaves)
+        checks.number_of_leaves(self, leaves, "walk")
+        return _walk(self, f_node, map(f_leaf, leaves) if f_leaf else iter(leaves))
+
+    @staticmethod
+    def from_node_data_and_children(node_registry: Any, node_data: tuple[type, Any] | None,
+                                    children: Iterable[PyTreeDef]) -> PyTreeDef:
+        """The inverse of `node_data` and `children`. JAX's signature has a registry, unused."""
+        if node_data is None:
+            return LEAF
+        cls, aux = node_data
+        checks.is_node_class(cls)
+        node_type = registry.get(cls)
+        if node_type is None:
+            return make_treedef(NAMEDTUPLE, cls, tuple(children))
+        return make_treedef(node_type, tuple(aux) if node_type is DICT else aux, tuple(children))
+
+    def __reduce__(self):
+        return PyTreeDef.from_node_data_and_children, (None, self.node_data(), self.subtrees)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -151,6 +187,22 @@ class PyTreeDef:
 
 LEAF = PyTreeDef(None, None, (), 1)
 NONE = PyTreeDef(NONE_TYPE, None, (), 0)
+
+
+def make_treedef(node_type: NodeType, aux: Any, subtrees: tuple[PyTreeDef, ...]) -> PyTreeDef:
+    """A node over `subtrees`; keeps `NONE` the only structure of None."""
+    if node_type is NONE_TYPE:
+        return NONE
+    return PyTreeDef(node_type, aux, subtrees, sum(sub.num_leaves for sub in subtrees))
+
+
+def _walk(treedef, f_node, leaves):
+    if treedef is LEAF:
+        return next(leaves)  # `f_leaf` is called here: each node comes right behind its leaves
+    results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
+    return f_node(
+        results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]
+    )
 
 
 def _hash_if_possible(aux):
@@ -468,9 +520,16 @@ class _HashableCallableShim:
     """A callable in which `functools.partial` does not recognise a partial."""
 
     fun: Callable
+    args = property(lambda self: self.fun.args)
 
     def __call__(self, *args, **kwargs):
         return self.fun(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self.fun == (other.fun if isinstance(other, _HashableCallableShim) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.fun)
 
     def __repr__(self):
         return f"{type(self).__name__}({self.fun!r})"

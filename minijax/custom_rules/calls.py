@@ -14,13 +14,13 @@ from ..core.lowering import register_lowering
 from ..core.partial_eval import partial_eval_rules
 from ..core.staging import jaxpr_of
 from ..core.transposition import backward_pass, primitive_transposes
+from .common import bind_params
 
 
 class CallPrimitive(Primitive):
     """A call of the function `call_jaxpr`. `bind(fun, *args)` stages a flat function first."""
 
     call_primitive = True
-    functions = ("call_jaxpr",)
 
     def __init__(self, name: str):
         super().__init__(name, multiple_results=True)
@@ -32,6 +32,9 @@ class CallPrimitive(Primitive):
             args = [*closed.consts, *args]
             params["call_jaxpr"] = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         return super().bind(*args, **params)
+
+    def get_bind_params(self, params: dict) -> dict:
+        return bind_params(params, ("call_jaxpr",))
 
 
 def _closed(jaxpr) -> ClosedJaxpr:

@@ -27,7 +27,14 @@ from ..core.core import (
 )
 from ..core.dtypes import python_scalar_types
 from ..core.forward import Zero, instantiate_zeros
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    convert_constvars_jaxpr,
+    eval_jaxpr,
+    jaxpr_as_fun,
+)
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import constant, ensure_array
 from ..core.staging import (
@@ -50,6 +57,7 @@ from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
 from ..source import DebugInfo, fun_name
+from .linear_util import wrap_init
 
 # ----------------------------------------------------------------------------------------------
 # A rule around a rule
@@ -294,6 +302,9 @@ class CustomCall(Primitive):
             params |= dict(zip(self.functions, named, strict=True), num_consts=0)
         return super().bind(*args, **params)
 
+    def get_bind_params(self, params: dict) -> dict:
+        return bind_params(params, self.functions)
+
     def impl(self, *args, call_jaxpr, **rules):
         """Run the function. An argument that it returns is returned as an array."""
         args = tuple(x if type(x) in python_scalar_types else ensure_array(x) for x in args)
@@ -310,6 +321,15 @@ class CustomCall(Primitive):
                 raise TypeError(f"{self.name} of a function of {wanted.str_short(True)}, but an "
                                 f"operand is {aval.str_short(True)}")
         return call_jaxpr.out_avals
+
+
+def bind_params(params: dict, functions: Sequence[str]) -> dict:
+    """The parameters of an equation as JAX's `bind` takes them: called functions as `subfuns`."""
+    call_jaxpr, *rules = (params[name] for name in functions)
+    info = getattr(call_jaxpr, "jaxpr", call_jaxpr).debug_info
+    left = {name: x for name, x in params.items() if name not in (*functions, "num_consts")}
+    called = as_fun(ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr)
+    return left | {"subfuns": (wrap_init(called, debug_info=info), *map(wrap_init, rules))}
 
 
 def as_fun(call_jaxpr) -> Callable:

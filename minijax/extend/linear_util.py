@@ -1,7 +1,7 @@
 """The public names of `jax.extend.linear_util`."""
 
 # chapter 9
-from ..compat.linear_util import (
+from ..custom_rules.linear_util import (
     StoreException,
     WrappedFun,
     cache,

@@ -36,7 +36,7 @@ from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
 from .dynamic_slices import SLICES, Slice
 from .gathering import gather, known_fill_value
-from .indexing import slice_bounds
+from .indexing import indexing_of, slice_bounds
 from .out_shardings import call_sharded
 from .scattering import (
     scatter,
@@ -606,5 +606,11 @@ def _is_box(index, wrap: bool) -> bool:
 
 _SLICING_MODES = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
+
+def _at(x):
+    other = indexing_of.get(type(x.aval))
+    return IndexUpdateHelper(x) if other is None else other.at(x)
+
+
 install_methods({"at": property(
-    IndexUpdateHelper, doc="`x.at[index].set(y)` and its like: changed copies of the array.")})
+    _at, doc="`x.at[index].set(y)` and its like: changed copies of the array.")})

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.array import immutable
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
@@ -41,6 +43,18 @@ class Cut(NamedTuple):
     size: int = 1
 
 
+class Indexing(NamedTuple):
+    """What `x[i]`, `x[i] = y` and `x.at` mean for the values of a type that is not an array's."""
+
+    get: Callable
+    set: Callable
+    at: Callable
+
+
+# Type registry: the class of an abstract value -> what it means to index a tracer of it.
+indexing_of: dict[type, Indexing] = {}
+
+
 def getitem(x, index):
     """`x[index]` as in NumPy.
 
@@ -55,6 +69,8 @@ def getitem(x, index):
     """
     if type(x) is Array and (view := _view(x, index)) is not None:
         return view
+    if type(getattr(x, "aval", None)) in indexing_of:
+        return indexing_of[type(x.aval)].get(x, index)
     if type(index) in (int, builtins.slice):
         out = _simple_getitem(x, index)
         if out is not None:
@@ -301,4 +317,11 @@ def _take_static(x, cuts):
     return rev(x, backwards) if backwards else x
 
 
+def _setitem(tracer, index, value):
+    if type(tracer.aval) not in indexing_of:
+        immutable(tracer)
+    indexing_of[type(tracer.aval)].set(tracer, index, value)
+
+
 install_methods({"__getitem__": getitem})
+install_methods({"__setitem__": _setitem}, Tracer)

@@ -438,6 +438,6 @@ install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
     "item": contents_refused("item"), "tolist": contents_refused("tolist"),
-    "__setitem__": Array.__setitem__, "block_until_ready": property(_nothing_to_wait_for),
+    "block_until_ready": property(_nothing_to_wait_for),
     "__copy__": lambda tracer: tracer, "__deepcopy__": lambda tracer, memo: tracer,
 }, Tracer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import operator
 from collections.abc import Callable, Iterable
@@ -12,19 +11,14 @@ from ..checks import tree as checks
 from ..checks.sequences import elements
 from ..checks.tree import KeyEntry, flatten_with_keys
 from ..core import tree as trees
-from ..core.core import install_methods
 from ..core.tree import (
-    DICT,
     LEAF,
-    NAMEDTUPLE,
-    NONE,
-    NONE_TYPE,
     TUPLE,
     IsLeaf,
-    NodeType,
     Partial,
     PyTreeDef,
     flatten_up_to,
+    make_treedef,
     node_type_of,
     registry,
 )
@@ -207,13 +201,6 @@ def _node_type_or_error(tree):
     return node_type
 
 
-def make_treedef(node_type: NodeType, aux: Any, subtrees: tuple[PyTreeDef, ...]) -> PyTreeDef:
-    """A node over `subtrees`; keeps `NONE` the only structure of None."""
-    if node_type is NONE_TYPE:
-        return NONE
-    return PyTreeDef(node_type, aux, subtrees, sum(sub.num_leaves for sub in subtrees))
-
-
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose elements have the given structures.
 
@@ -226,65 +213,6 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         checks.is_treedef("treedef_tuple", treedef)
     return make_treedef(TUPLE, None, treedefs)
 
-
-def from_node_data_and_children(
-    node_registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
-) -> PyTreeDef:
-    """The inverse of `node_data` and `children`. JAX's signature has a registry, unused."""
-    if node_data is None:
-        return LEAF
-    cls, aux = node_data
-    if not is_tree_node(cls):
-        raise RuntimeError(f"{cls} is not registered as a pytree node type.")
-    node_type = registry.get(cls)
-    if node_type is None:
-        return make_treedef(NAMEDTUPLE, cls, tuple(children))
-    return make_treedef(node_type, tuple(aux) if node_type is DICT else aux, tuple(children))
-
-
-def _reduce(treedef):
-    """A structure for `pickle`: classes in place of their node types."""
-    return from_node_data_and_children, (None, treedef.node_data(), treedef.subtrees)
-
-
-def walk(self: PyTreeDef, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
-         leaves: Iterable[Any]) -> Any:
-    """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
-    leaves = list(leaves)
-    checks.number_of_leaves(self, leaves, "walk")
-    return _walk(self, f_node, map(f_leaf, leaves) if f_leaf else iter(leaves))
-
-
-def _walk(treedef, f_node, leaves):
-    if treedef is LEAF:
-        return next(leaves)  # `f_leaf` is called here: each node comes right behind its leaves
-    results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
-    return f_node(
-        results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]
-    )
-
-
-def compose(self: PyTreeDef, inner: PyTreeDef) -> PyTreeDef:
-    """The structure in which every leaf of this one is replaced by `inner`."""
-    checks.is_treedef("PyTreeDef.compose", inner)
-    if self.node_type is None:
-        return inner
-    subtrees = tuple(compose(subtree, inner) for subtree in self.subtrees)
-    return make_treedef(self.node_type, self.aux, subtrees)
-
-
-def num_nodes(self: PyTreeDef) -> int:
-    """The number of nodes, leaves and Nones included."""
-    return 1 + sum(map(num_nodes, self.subtrees))
-
-
-copyreg.pickle(PyTreeDef, _reduce)
-install_methods({
-    "compose": compose,
-    "walk": walk,
-    "num_nodes": property(num_nodes),
-    "from_node_data_and_children": staticmethod(from_node_data_and_children),
-}, PyTreeDef)
 
 # ----------------------------------------------------------------------------------------------
 # Transpose
@@ -322,7 +250,7 @@ def _check_transposed(outer: PyTreeDef, inner: PyTreeDef, treedef: PyTreeDef) ->
         raise TypeError(
             f"Mismatch in tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
             f"got {treedef.num_leaves}.\n"
-            f"  expected structure: {compose(outer, inner)}\n"
+            f"  expected structure: {outer.compose(inner)}\n"
             f"  structure of pytree_to_transpose: {treedef}"
         )
 

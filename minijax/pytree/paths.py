@@ -15,8 +15,7 @@ from ..checks.tree import (
     KeyPath,
     SequenceKey,
 )
-from ..core.tree import LEAF, PyTreeDef, flatten_up_to, node_type_of
-from .functions import make_treedef
+from ..core.tree import LEAF, PyTreeDef, flatten_up_to, make_treedef, node_type_of
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:

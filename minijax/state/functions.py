@@ -7,21 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.array import immutable
 from ..checks.tree import GetAttrKey
 from ..core import dtypes
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
-from ..core.core import ArrayMethods, Tracer, install_methods, typeof
+from ..core.core import Tracer, install_methods, typeof
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
 from ..core.tree import NodeType
-from ..lax.indexing import getitem
+from ..lax.indexing import Indexing, indexing_of
 from ..pytree.registration import register_node_type
 from . import checks
 from .indexing import parse, selected_shape
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p
-from .refs import Ref, is_ref
+from .refs import AbstractRef, Ref, is_ref
 
 
 @api_boundary
@@ -190,6 +189,10 @@ class RefView:
     __getitem__ = get
     __setitem__ = set
 
+    def addupdate(self, x: Any) -> None:
+        """Add `x` to the part in place."""
+        addupdate(self, None, x)
+
     def __repr__(self):
         return f"RefView({self.ref!r}, shape={self.shape})"
 
@@ -234,33 +237,5 @@ class _Viewer:
         return RefView(*_parsed(self.ref, idx, "at"))
 
 
-METHODS = {
-    "__getitem__": get,
-    "__setitem__": set,
-    "at": property(_Viewer),
-    "addupdate": lambda ref, x, idx=(): addupdate(ref, idx, x),
-}
-install_methods(METHODS, Ref)
-
-
-def _of_tracers(name: str, of_array: Any, of_ref: Any) -> Any:
-    """The method of tracers: that of references if the tracer stands for one."""
-
-    def method(self, *args):
-        return (of_ref if is_ref(self) else of_array)(self, *args)
-
-    method.__name__ = name
-    return method
-
-
-def _not_assignable(tracer, index, value):
-    immutable(tracer)
-
-
-_array_at = ArrayMethods.at  # type: ignore[attr-defined]
-install_methods({
-    "__getitem__": _of_tracers("__getitem__", getitem, get),
-    "__setitem__": _of_tracers("__setitem__", _not_assignable, set),
-    "at": property(_of_tracers("at", _array_at.fget, _Viewer), doc=_array_at.__doc__),
-    "addupdate": METHODS["addupdate"],
-}, Tracer)
+indexing_of[AbstractRef] = Indexing(get, set, _Viewer)
+install_methods({"addupdate": lambda ref, x, idx=(): addupdate(ref, idx, x)}, Tracer)

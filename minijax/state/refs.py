@@ -12,6 +12,7 @@ from typing import Any
 from ..core import effects
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
+from ..lax.indexing import indexing_of
 from . import checks
 
 # ----------------------------------------------------------------------------------------------
@@ -134,6 +135,14 @@ class AbstractRef:
 
     to_cotangent_aval = to_ct_aval = to_tangent_aval
 
+    def dec_rank(self, size: int, axis: int | None) -> AbstractRef:
+        """The type of a reference to contents without a dimension of this size."""
+        return self.update(self.inner_aval.dec_rank(size, axis))
+
+    def inc_rank(self, size: int, axis: int | None, new: Any = None) -> AbstractRef:
+        """The type of a reference to contents with a dimension more."""
+        return self.update(self.inner_aval.inc_rank(size, axis, new))
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """`Ref{f32[3]}`"""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
@@ -192,6 +201,18 @@ class Ref(metaclass=_RefType):
         if name in ("sharding", "format", "committed", "unsafe_buffer_pointer"):
             return getattr(self.value, name)
         raise AttributeError(f"'Ref' object has no attribute {name!r}")
+
+    def __getitem__(self, index):
+        return indexing_of[AbstractRef].get(self, index)
+
+    def __setitem__(self, index, value):
+        indexing_of[AbstractRef].set(self, index, value)
+
+    at = property(lambda self: indexing_of[AbstractRef].at(self))
+
+    def addupdate(self, x, idx=()):
+        """Add `x` to the part in place."""
+        self.at[idx].addupdate(x)
 
     def __len__(self):
         return len(self.aval)

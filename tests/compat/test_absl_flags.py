@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import minijax
-from minijax.compat.absl_flags import _parse_once
+from minijax.settings import _parse_flags_once
 
 
 class Flags(dict):
@@ -40,9 +40,9 @@ def absl(monkeypatch):
     absl.app, absl.flags = app, flags
     for module in (absl, app, flags):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    _parse_once.cache_clear()
+    _parse_flags_once.cache_clear()
     yield absl
-    _parse_once.cache_clear()
+    _parse_flags_once.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -209,6 +209,6 @@ def test_small_functions_of_util():
 
 def test_jaxprs_can_be_written_to():
     jaxpr = jax.make_jaxpr(jax.jit(lambda x, y: x + 1))(1.0, 2.0).jaxpr
-    jaxpr._eqns[0] = jaxpr.eqns[0].replace(invars=())
+    jaxpr.eqns[0] = jaxpr.eqns[0].replace(invars=())
     with pytest.raises(core.JaxprTypeError, match="0 operands cannot call jaxpr with 2 inputs"):
         core.check_jaxpr(jaxpr)

@@ -51,7 +51,6 @@ from ...lax.order_tokens import AbstractToken, Token
 
 # chapter 10
 from ...custom_rules import CallPrimitive
-from ._bind_params import get_bind_params as _get_bind_params  # installs the method
 
 # chapter 9
 from ...lax.compile_time import concrete_or_error
