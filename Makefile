@@ -15,8 +15,6 @@ TESTS_OF_12 = tests/numpy
 TESTS_OF_13 = tests/ch13 tests/scipy tests/nn
 TESTS_OF_16 = tests/experimental tests/example_libraries tests/test_cli.py
 TESTS_OF_CHAPTER = $(or $(TESTS_OF_$(CH)),tests/ch$(shell printf %02d $(CH)))
-TESTS_OF_THE_CORE = $(foreach n,01 02 03 04 05 06 07 08 09 10,tests/ch$n) tests/test_products.py \
-  tests/test_primitives.py tests/test_jaxpr_text.py tests/test_laws.py
 # make fuzz MINUTES=5 SEED=1: random programs; PROCESSES at once
 MINUTES ?= 5
 SEED ?= $(shell date +%s)
@@ -29,7 +27,7 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help everything tour check quick test test-plain fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
+.PHONY: help everything tour check quick test history fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -37,7 +35,7 @@ help:
 	@echo "make check CH=4        lint, and one chapter's tests: under a minute, without JAX"
 	@echo "make quick             a sample of all tests: under three minutes"
 	@echo "make test              lint, then compare everything with real JAX"
-	@echo "make test-plain        the tests of chapters 1-10 without the fast paths (MINIJAX_FAST=0)"
+	@echo "make history           run each of 500 programs among the others: the same as alone?"
 	@echo "make fuzz MINUTES=5    random programs against JAX, then laws without it; findings: build/fuzz"
 	@echo "make edges             compare every function at the ends of its domain: ten minutes"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
@@ -91,9 +89,9 @@ test: lint
 	MINIJAX_ORACLE=tenth $(BIN)/python -m pytest -q -n $(WORKERS) || \
 	MINIJAX_ORACLE=tenth $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
 
-# Every fast path is a second way to the same result: without them all, the results are the same.
-test-plain: $(VENV)/installed-test
-	MINIJAX_FAST=0 $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample 10 $(TESTS_OF_THE_CORE)
+# What ran before in a process changes nothing: each program among the others, and in a fresh process.
+history: $(VENV)/installed-test
+	$(BIN)/python -m tests.history --all
 
 # Random programs, from a seed: first against JAX, then minijax's own laws. What they find is shrunk.
 fuzz: $(VENV)/installed-test

@@ -114,12 +114,6 @@ def test_nothing_imports_jax():
     assert importers("jax") == set()
 
 
-def test_the_fast_paths_are_imported_by_the_package_alone():
-    """Without them the library computes the same: no other module may rely on them."""
-    users = {name for name in importers("minijax.fast") if not name.startswith("fast/")}
-    assert users == {"__init__.py"}
-
-
 def test_older_names_are_imported_by_facades_alone():
     users = {name for name in importers("minijax.compat") if not name.startswith("compat/")}
     facades = {str(path) for facade in FACADES for path in sources(facade)}

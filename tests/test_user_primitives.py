@@ -449,3 +449,90 @@ def test_a_class_says_that_its_primitives_have_several_results():
                         str(jx.make_jaxpr(lambda x: mark.bind(x, x))(1.0)))
 
     both(program)
+
+
+# --- rules that change ---
+
+
+def own_primitive(jx, name: str):
+    p = jx.extend.core.Primitive(name)
+    p.def_impl(lambda x: jx.numpy.sin(x))
+    p.def_abstract_eval(lambda x: x)
+    return p
+
+
+def test_users_rules_are_called_each_time():
+    """They may depend on variables, and may look at values."""
+    def program(jx):
+        p, factor = own_primitive(jx, "scaled"), [1.0]
+        jx.interpreters.ad.defjvp(p, lambda t, x: t * factor[0] * (1 if float(x) > 0 else -1))
+        jx.interpreters.batching.primitive_batchers[p] = lambda args, dims: (
+            p.bind(args[0]) * factor[0], dims[0])
+
+        def results(i):
+            factor[0] = float(i)
+            x = jx.numpy.float32(1.5 - i % 3)
+            return (jx.grad(p.bind)(x), jx.jvp(p.bind, (x,), (x,)),
+                    jx.vmap(p.bind)(jx.numpy.ones(3)))
+
+        return lambda: [results(i) for i in range(9)]
+
+    both(program)
+
+
+def test_users_transpose_rules_are_called_each_time():
+    def program(jx):
+        p, factor = own_primitive(jx, "linear"), [1.0]
+        jx.interpreters.ad.deflinear(p, lambda ct: [ct * factor[0]])
+
+        def gradient(i):
+            factor[0] = float(i)
+            return jx.grad(lambda x: jx.numpy.sin(p.bind(x) * x))(jx.numpy.float32(0.5))
+
+        return lambda: [gradient(i) for i in range(9)]
+
+    both(program)
+
+
+def test_rules_can_be_replaced():
+    def program(jx):
+        def f():
+            p, x = own_primitive(jx, "replaced"), jx.numpy.float32(1.0)
+            outs = []
+            for factor in 1.0, 10.0:
+                jx.interpreters.ad.defjvp(p, lambda t, x, factor=factor: t * factor)
+                jx.interpreters.batching.primitive_batchers[p] = lambda args, dims, factor=factor: (
+                    p.bind(args[0]) * factor, dims[0])
+                outs += [jx.grad(p.bind)(x) for _ in range(3)]
+                outs += [jx.vmap(p.bind)(jx.numpy.ones(3)) for _ in range(3)]
+            return outs
+        return f
+
+    both(program)
+
+
+@pytest.mark.parametrize("table", ["primitive_jvps", "primitive_transposes"])
+@pytest.mark.parametrize("warm", [1, 10])
+def test_a_rule_of_the_librarys_own_is_replaced_and_taken_back(table, warm):
+    """However many derivatives went before."""
+    lax, rules = subject.lax, getattr(subject.interpreters.ad, table)
+    zero = subject.interpreters.ad.Zero
+    old = rules[lax.mul_p]
+
+    def doubled(*args, **params):
+        out = old(*args, **params)
+        if table == "primitive_jvps":
+            return out[0], out[1] * 2
+        return [x if x is None or type(x) is zero else x * 2 for x in out]
+
+    def gradients(n):
+        f = lambda x: subject.numpy.sin(x) * x * 3.0
+        return {float(subject.grad(f)(F(1))) for _ in range(n)}
+
+    (before,) = gradients(warm)
+    rules[lax.mul_p] = doubled
+    try:
+        (replaced,) = gradients(10)
+    finally:
+        rules[lax.mul_p] = old
+    assert gradients(10) == {before} and replaced > 1.5 * before

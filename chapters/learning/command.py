@@ -114,15 +114,14 @@ def answers_file(number: str, answers: Path | None, folder: Path) -> Path:
 def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
     """Check in a process of its own, so that nothing of it stays; exit code and output.
 
-    It runs without the fast paths, which would bypass a function in a hole, and without XLA's own
-    log, whose lines would stand among ours. The process ends after the time limit, or when it has
-    printed far too much.
+    It runs without XLA's own log, whose lines would stand among ours. The process ends after the
+    time limit, or when it has printed far too much.
     """
     paths = [str(catalog.CHAPTERS), str(Path(minijax.__file__).resolve().parents[1])]
     process = subprocess.Popen(
         [sys.executable, "-m", "learning.run", number, str(path), str(seconds)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8",
-                          "MINIJAX_FAST": "0", "TF_CPP_MIN_LOG_LEVEL": "3"},
+                          "TF_CPP_MIN_LOG_LEVEL": "3"},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)  # a group of its own, whose processes are ended together
     assert process.stdout is not None

@@ -1,7 +1,6 @@
 """Runs every exercise with its stub, its solution, and a copy of the library: prints what came out.
 
-In a process of its own, without the fast paths, as `learn check` runs an exercise. So the function
-that stands in a hole is the one that the library calls.
+In a process of its own, as `learn check` runs an exercise.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def outcomes():
 
 
 def plain(*paths: Path) -> dict:
-    """The environment in which `learn check` runs an exercise: without the fast paths."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "MINIJAX_FAST": "0"}
+    """The environment in which `learn check` runs an exercise."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
 
 
 @pytest.mark.parametrize("number", EXERCISES)

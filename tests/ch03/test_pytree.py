@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import pytree
-from minijax.runtime import xla
 from tests.ch03.trees import (
     TREES,
     Dropped,
@@ -34,8 +33,6 @@ from tests.oracle import both, jax
 
 jax_api_util = jax._src.api_util
 jax_tree_util = jax._src.tree_util
-
-xla()  # from now on, C++ flattens, unless there are no fast paths
 
 PAIRS = list(itertools.product(TREES, TREES))
 every_tree = pytest.mark.parametrize("tree", TREES, ids=lambda tree: repr(tree)[:40])

@@ -416,21 +416,6 @@ def test_a_fork_has_no_tuner():
     assert out == "child True\nparent True\n"
 
 
-def test_without_fast_paths(monkeypatch):
-    monkeypatch.setenv("MINIJAX_FAST", "0")
-    out, complaint = run("""
-        from minijax.experimental import autotune
-        from minijax.runtime import autotune as tuning
-        tuning.SHORTEST = 0.0
-        x = np.ones((50, 50), 'f')
-        f = jax.jit(lambda x: jnp.tanh(x @ x), compiler_options="autotune")
-        for _ in range(3):
-            y = f(x)
-        print(autotune.wait(60), len(autotune.choices()), np.allclose(f(x), y))
-        """)
-    assert (out, complaint) == ("True 1 True\n", "")
-
-
 PAGES = """
 import resource
 def pages(f):

@@ -481,7 +481,6 @@ def test_the_known_half_of_jit_is_compiled_and_the_other_written_down():
 
 
 def test_jit_whose_results_are_all_known():
-    minijax.clear_caches()  # else `mul` may be part of a fast path
     f = lambda x: lax.mul(x, minijax.jit(lambda y: lax.sin(y))(Y))
     assert names(linearize_flat(lambda x: [f(x)], [as_array(Y)])[1].jaxpr) == Counter({"mul": 1})
 
@@ -497,14 +496,10 @@ def test_long_programs_need_no_recursion():
             x = lax.neg(x) if i % 2 else lax.mul(x, np.float32(1))
         return x
 
-    def operations(jaxpr):
-        tapes = [eqn.params.get("tape") for eqn in jaxpr.eqns]
-        return sum(1 if tape is None else len(tape.steps) for tape in tapes)
-
     assert sys.getrecursionlimit() < length
     _, closed, _ = linearize_flat(lambda x: [f(x)], [as_array(1.0)])
-    assert operations(closed.jaxpr) == length
-    assert operations(dce_jaxpr(closed.jaxpr, [True])[0]) == length
+    assert len(closed.jaxpr.eqns) == length
+    assert len(dce_jaxpr(closed.jaxpr, [True])[0].eqns) == length
     assert len(dce_jaxpr(closed.jaxpr, [False])[0].eqns) == 0
     assert eval_jaxpr(closed.jaxpr, closed.consts, 3.0)[0].item() == 3
 
@@ -521,7 +516,6 @@ def test_the_number_of_equations_grows_linearly():
         linear = linearize_flat(lambda x, y: [f(x, y)], [as_array(1.0), as_array(2.0)])[1]
         return np.array([len(j.eqns) for j in (closed, known, unknown, linear)])
 
-    equations(10)  # after a few uses, the fast path has one equation for each rule
     one, two, four = equations(10), equations(20), equations(40)
     assert (four - two == 2 * (two - one)).all()
 

@@ -1,7 +1,6 @@
 """Single calls on large arrays, whose code small arrays never reach, against JAX.
 
-From some size on, calls are programs of XLA's (`fast/large.py`), sums have parts, and blocks of
-memory are used again. A program here is one row of the operations' table on arrays of thousands of
+From some size on, sums have parts, and blocks of memory are used again. A program here is one row of the operations' table on arrays of thousands of
 elements: as it is, under `jit`, or differentiated.
 """
 

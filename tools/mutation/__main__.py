@@ -82,22 +82,18 @@ def try_alone(mutant: Mutant | None, tests: list[str], unsound: list[str], secon
 
 
 def second_try(record: dict, reached: Reached, unsound: list[str], seconds: int) -> dict:
-    """What happens in a process of its own, with the fast paths and then without them."""
+    """What happens in a process of its own."""
     mutant = Mutant(**record["mutant"])
     tests = reached.tests_of(reached.block(mutant), mutant.path)
-    without_fast = [{"MINIJAX_FAST": "0"}] if mutant.path.startswith("minijax/core") else []
-    for env in ({}, *without_fast):
-        for _ in range(5):
-            found = try_alone(mutant, tests, unsound, seconds, **env)
-            if found["fate"] != "killed" or found["test"] == "import":
-                break
-            control = try_alone(None, [found["test"]], unsound, 1, **env)
-            if control["fate"] == "survived":
-                break
-            unsound.append(found["test"])
-        if found["fate"] == "killed":
-            return {**record, **found, "how": "alone" if not env else "alone, not fast"}
-    return {**record, **found}
+    for _ in range(5):
+        found = try_alone(mutant, tests, unsound, seconds)
+        if found["fate"] != "killed" or found["test"] == "import":
+            break
+        control = try_alone(None, [found["test"]], unsound, 1)
+        if control["fate"] == "survived":
+            break
+        unsound.append(found["test"])
+    return {**record, **found, **({"how": "alone"} if found["fate"] == "killed" else {})}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """A module with deprecated names, for tests of deprecations."""
 
-from minijax._src._deprecations import deprecation_getattr
+# chapter 1
+from ._deprecations import deprecation_getattr
 
 x = 42
 _deprecations = {"y": ("Use x instead of y.", 101), "z": ("There is no z any more. Use x.", None)}
