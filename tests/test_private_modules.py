@@ -233,13 +233,6 @@ def test_no_sharding_of_an_array_on_one_device():
         jx.typeof(jx.numpy.ones(3)).sharding, "here"))
 
 
-def test_flags_of_tests():
-    jtu = private(minijax, "test_util")
-    assert jtu.TEST_NUM_THREADS.value == 0 and not jtu.is_cuda_compute_capability_at_least("8.0")
-    assert isinstance(jtu.SKIP_SLOW_TESTS.value, bool) and not jtu.TEST_WITH_PERSISTENT_COMPILATION_CACHE.value
-    assert jtu.pjrt_c_api_version_at_least(0, 90)
-
-
 def test_where_a_traced_function_is():
     def program(jx):
         infos = [private(jx, "api_util").debug_info("jit", f, (1,), {}) for f in (lambda x: x, max, False)]

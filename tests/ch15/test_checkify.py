@@ -359,7 +359,7 @@ def test_kinds_are_ordered():
 
 def test_a_jitted_function_is_checked_once():
     """Before, each call of the checked function compiled the checked program anew."""
-    from minijax._src.test_util import count_jit_and_pmap_lowerings
+    from tests.harness.counts import count_jit_and_pmap_lowerings
 
     checked = our_checkify.checkify(minijax.jit(lambda x: minijax.numpy.sin(x) ** 2), our_checkify.all_checks)
     checked(3.0)

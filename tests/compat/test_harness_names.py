@@ -13,22 +13,10 @@ from tests.oracle import both
 
 X = np.arange(24, dtype="float32").reshape(2, 3, 4)
 FULL = np.sin(X)  # of full rank
-WINDOWS = {"window_dimensions": (1, 2, 2), "window_strides": (1, 1, 2),
-           "padding": ((0, 0), (1, 0), (0, 0))}
 
 
 def private(jx, name):
     return import_module(f"{jx.__name__}._src.{name}")
-
-
-def test_windows_that_select():
-    def program(jx):
-        functions = private(jx, "lax.windowed_reductions")
-        ones = (1, 1, 1)
-        picked = functions._select_and_gather_add(X, -X, jx.lax.ge_p, *WINDOWS.values(), ones, ones)
-        return picked, functions._select_and_scatter_add(picked, X, jx.lax.le_p, *WINDOWS.values())
-
-    both(lambda jx: lambda: program(jx))
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])

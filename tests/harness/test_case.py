@@ -12,8 +12,11 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax._src import config, core
-from minijax._src import test_util as jtu
+from tests import harness
 from tests.oracle import both
+
+harness.show()
+from minijax._src import test_util as jtu  # noqa: E402
 
 SAMPLERS = [getattr(jtu, f"rand_{name}") for name in (
     "default nonzero positive small not_small small_positive uniform some_equal some_inf some_nan "

@@ -5,7 +5,6 @@ With absl installed, the test cases are absl's, which run parameterized tests.
 
 from __future__ import annotations
 
-# chapter 16
 import contextlib
 import functools
 import importlib
@@ -24,23 +23,27 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
-from ..compat.jaxpr import subjaxprs
-from ..core import dtypes as core_dtypes
-from ..core.api import make_jaxpr, vjp
-from ..core.jit import jit
-from ..core.core import state
-from ..core.tree import tree_flatten, tree_map, tree_unflatten
-from ..debugging import monitoring
-from ..lax import dot_general_p
-from ..core.operators import promote_dtypes, promote_dtypes_inexact
-from ..parallel.mesh import AxisType, Mesh, make_mesh, set_mesh
-from ..runtime.devices import devices
-from ..runtime.processes import local_devices
-from . import _config, _test_counts as counts
-from ._names import trace_state_clean
-from ._test_values import (
-    NUM_GENERATED_CASES, _assert_numpy_allclose, _dtype, _kept, device_under_test, dtype_str,
+from minijax import settings
+from minijax._src import _config
+from minijax._src._closeness import assert_allclose as _assert_numpy_allclose
+from minijax._src._names import trace_state_clean
+from minijax.compat.jaxpr import subjaxprs
+from minijax.core.api import make_jaxpr, vjp
+from minijax.core.core import state
+from minijax.core.jit import jit
+from minijax.core.operators import promote_dtypes, promote_dtypes_inexact
+from minijax.core.tree import tree_flatten, tree_map, tree_unflatten
+from minijax.debugging import monitoring
+from minijax.lax import dot_general_p
+from minijax.parallel.mesh import AxisType, Mesh, make_mesh, set_mesh
+from minijax.runtime.devices import devices
+from minijax.runtime.processes import local_devices
+from tests.harness import counts
+from tests.harness.values import (
+    NUM_GENERATED_CASES,
+    _dtype,
+    _kept,
+    device_under_test,
     tolerance,
 )
 

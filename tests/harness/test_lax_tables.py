@@ -7,9 +7,9 @@ import pytest
 
 import minijax
 from minijax import lax
-from minijax._src import _lax_reference as reference
-from minijax._src import _lax_test_util as tables
-from minijax._src import _test_values as values
+from tests.harness import lax_reference as reference
+from tests.harness import lax_tables as tables
+from tests.harness import values
 
 
 def test_tables():

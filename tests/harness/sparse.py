@@ -10,20 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import (
-    lax,
-    vmap,  # of sparse arrays too, which `core.api.vmap` does not know
-)
-from ... import numpy as jnp
-from ..._src import _test_values as values
-from ..._src._test_case import JaxTestCase
-from ...core.jit import jit
-from ...core.tree import tree_flatten, tree_map
-from ...jacobians import jacfwd, jacrev
-from .. import _sparse_checks as checks
-from .bcoo import BCOO, JAXSparse
-from .bcsr import BCSR
-from .transform import sparsify, todense
+from minijax import lax, vmap
+from minijax import numpy as jnp
+from minijax.core.jit import jit
+from minijax.core.tree import tree_flatten, tree_map
+from minijax.experimental import _sparse_checks as checks
+from minijax.experimental.sparse.bcoo import BCOO, JAXSparse
+from minijax.experimental.sparse.bcsr import BCSR
+from minijax.experimental.sparse.transform import sparsify, todense
+from minijax.jacobians import jacfwd, jacrev
+from tests.harness import values
+from tests.harness.case import JaxTestCase
 
 MATMUL_TOL = {np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.complex128: 1e-10}
 

@@ -5,7 +5,6 @@ This is `jax._src.lax_reference`. The functions are short rather than fast.
 
 from __future__ import annotations
 
-# chapter 11
 import builtins
 import functools
 import itertools

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-# chapter 11
 from collections.abc import Sequence
 from typing import Any
 
-from ..lax.pooling_derivatives import select_and_gather_add_p, select_and_scatter_add_p
+from minijax.lax.pooling_derivatives import select_and_gather_add_p, select_and_scatter_add_p
 
 
 def _select_and_scatter_add(source: Any, operand: Any, select_prim: Any,

@@ -7,16 +7,15 @@ them, so a number can be smaller than JAX's.
 
 from __future__ import annotations
 
-# chapter 16
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.core import typeof
-from ..core.extension import Extension, registered
-from ..core.jit import programs
-from ..runtime.jit import jit
+from minijax.core.core import typeof
+from minijax.core.extension import Extension, registered
+from minijax.core.jit import programs
+from minijax.runtime.jit import jit
 
 Counter = Callable[[], contextlib.AbstractContextManager]
 

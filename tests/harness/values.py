@@ -7,7 +7,6 @@ of Python's types.
 
 from __future__ import annotations
 
-# chapter 16
 import contextlib
 import functools
 import math
@@ -18,11 +17,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import settings
-from ..core import dtypes as core_dtypes
-from ..core.tree import tree_map
-from ..runtime.devices import default_backend
-from ..test_util import _GRADIENT_TOLERANCE
+from minijax import settings
+from minijax._src._closeness import (  # noqa: F401
+    _TOLERANCE,
+    check_close,
+    check_eq,
+    tolerance,
+)
+from minijax.core import dtypes as core_dtypes
+from minijax.core.tree import tree_map
+from minijax.runtime.devices import default_backend
+from minijax.test_util import _GRADIENT_TOLERANCE
 
 NUM_GENERATED_CASES = 10  # how many of a product of cases are tried
 
@@ -339,10 +344,6 @@ def strict_promotion_if_dtypes_match(dtypes: Sequence) -> contextlib.AbstractCon
 # ----------------------------------------------------------------------------------------------
 # Tolerances
 
-_TOLERANCE = {"float4_e2m1fn": 1.0, "float8_e8m0fnu": 1.0, "bfloat16": 1e-2, "float16": 1e-3,
-              "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6, "complex128": 1e-15}
-
-
 def _dtype(x: Any) -> np.dtype:
     if hasattr(x, "dtype"):
         return x.dtype
@@ -367,48 +368,11 @@ def default_tolerance() -> dict:
 default_gradient_tolerance = {np.dtype(n): v for n, v in _GRADIENT_TOLERANCE.items()}
 
 
-def tolerance(dtype: Any, tol: Any = None) -> float:
-    """How much values of this dtype may differ: `tol`, or its entry for the dtype."""
-    if tol is not None and not isinstance(tol, dict):
-        return tol
-    dtype = _kept(np.dtype(dtype))
-    given = {np.dtype(key): value for key, value in (tol or {}).items()}
-    return given[dtype] if dtype in given else default_tolerance().get(dtype, 0)
-
-
 def join_tolerance(tol1: Any, tol2: Any) -> dict:
     """For each dtype, the larger of two tolerances."""
     first, second = ({np.dtype(k): v for k, v in tol.items()} if isinstance(tol, dict)
                      else dict.fromkeys(default_tolerance(), tol or 0) for tol in (tol1, tol2))
     return {key: max(first.get(key, 0), second.get(key, 0)) for key in {**first, **second}}
-
-
-def _assert_numpy_allclose(a: Any, b: Any, atol: Any = None, rtol: Any = None,
-                           err_msg: str = "") -> None:
-    if a.dtype == b.dtype == core_dtypes.float0:
-        np.testing.assert_array_equal(a, b, err_msg=err_msg)
-        return
-    a, b = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in map(np.asarray, (a, b)))
-    given = {name: tol for name, tol in {"atol": atol, "rtol": rtol}.items() if tol}
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_allclose(a, b, **given, err_msg=err_msg)
-
-
-def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
-    """Check that the leaves of two trees are close, the more so the smaller they are."""
-    def check(a, b):
-        a, b = np.asarray(a), np.asarray(b)
-        assert a.shape == b.shape, (a.shape, b.shape)
-        atol_, rtol_ = (max(tolerance(a.dtype, tol), tolerance(b.dtype, tol)) * a.size
-                        for tol in (atol, rtol))
-        _assert_numpy_allclose(a, b, atol_, rtol_, err_msg)
-
-    tree_map(check, xs, ys)
-
-
-def check_eq(xs: Any, ys: Any, err_msg: str = "") -> None:
-    """Check that the leaves of two trees are equal, but for a millionth of a percent."""
-    tree_map(functools.partial(_assert_numpy_allclose, err_msg=err_msg), xs, ys)
 
 
 def rand_like(rng: Any, x: Any) -> Any:

@@ -6,17 +6,16 @@ a function has, of which dtypes, how test values are drawn, and how exact result
 
 from __future__ import annotations
 
-# chapter 11
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import lax
-from ..core.dtypes import bfloat16
-from . import _test_values as values
-from ._test_values import dtypes
+from minijax import lax
+from minijax.core.dtypes import bfloat16
+from tests.harness import values
+from tests.harness.values import dtypes
 
 float_dtypes = dtypes.all_floating
 complex_elem_dtypes = dtypes.floating

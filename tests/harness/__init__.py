@@ -1,0 +1,46 @@
+"""What JAX's own test files import: the class of its tests, random values, tables, references.
+
+`python -m tests.harness PATH/lax_test.py …` runs such files on minijax. The modules are not part of
+minijax. `show` makes them importable under JAX's names, as `minijax._src.test_util`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+import minijax._src
+import minijax.experimental.sparse
+from minijax.first_use import show_module
+
+# module -> the modules that have its names
+SOURCES = {
+    "_src.internal_test_util": "minijax.test_util",
+    "_src.internal_test_util.deprecation_module": "tests.harness.deprecated_names",
+    "_src.internal_test_util.lax_test_util": "tests.harness.lax_tables",
+    "_src.lax.windowed_reductions": "minijax.lax tests.harness.windows",
+    "_src.lax_reference": "tests.harness.lax_reference",
+    "_src.test_loader": "tests.harness.case",
+    "_src.test_util": "tests.harness.case tests.harness.counts tests.harness.values minijax.test_util",
+    "_src.test_warning_util": "tests.harness.case",
+    "experimental.sparse.test_util": "tests.harness.sparse",
+}
+
+
+class Borrowed(ModuleType):
+    """A module of JAX that has the names of some of ours."""
+
+    def __getattr__(self, name: str):
+        sources = SOURCES[self.__name__.removeprefix("minijax.")].split()
+        for source in () if name.startswith("__") else sources:
+            try:
+                return getattr(import_module(source), name)
+            except AttributeError:
+                pass
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+def show() -> None:
+    """Make the modules importable."""
+    for name in SOURCES:
+        show_module(Borrowed(f"minijax.{name}"))
