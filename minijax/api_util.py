@@ -1,7 +1,7 @@
 """`jax.api_util`: between functions of pytrees and functions of flat lists."""
 
 # chapter 3
-from .core.tree import (
+from .core.api_util import (
     TreeCell,
     ensure_index,
     ensure_index_tuple,

@@ -30,7 +30,8 @@ ROOMS = {
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.primitives", "checks.primitives", "core.operators", "checks.operators", "masks"),
     2: ("core.forward",),
-    3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
+    3: ("core.tree", "core.api_util", "checks.sequences", "checks.arguments", "checks.tree",
+        "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
         "checks.staging", "runtime.structs"),
@@ -59,6 +60,14 @@ ROOMS = {
     16: ("alias", "experimental", "example_libraries", "test_util", "cli",
          "__main__"),
 }
+# The files of the core in the order in which they are read. Those of the last line are small, and
+# nearly every other file uses them: read them when you wonder what they do.
+READING_ORDER = (
+    "core", "array", "primitives", "dtypes", "operators", "forward", "tree", "api_util",
+    "batching", "jaxpr", "effects", "typecheck", "staging", "lowering", "lowering_rules",
+    "calls", "jit", "partial_eval", "transposition", "api",
+    "util", "boundary", "extension",
+)  # fmt: skip
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
         "text", "runtime.__init__", "runtime.platforms", "runtime.client")

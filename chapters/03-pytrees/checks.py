@@ -126,7 +126,7 @@ def _f(x, state):
     "When is the structure of the result known? Not before flat_fun has run: leave it somewhere.",
     "TreeCell is such a place: set its `treedef`, call it for the structure.",
     "Of the first call, keep the structure; compare that of a later one by `!=`.",
-], hole="core.tree.flatten_fun_nokwargs")
+], hole="core.api_util.flatten_fun_nokwargs")
 def door(flatten_fun_nokwargs):
     cases = [(lambda: 1.0, ()), (lambda x: x, (1.0,)), (lambda x: [x, (x,)], (1.0,)),
              (_f, (1.0, {"a": 2.0, "b": 3.0}))]

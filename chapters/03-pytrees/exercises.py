@@ -49,7 +49,7 @@ def flatten_fun_nokwargs(f, in_tree):
     """3.5: `f`, a function of trees, as a function from leaves to a list of leaves.
 
     Return two things: this function, and an object that holds the structure of the result after
-    the function has run: a `TreeCell` of `minijax.core.tree`, whose `treedef` you set.
+    the function has run: a `TreeCell` of `minijax.core.api_util`, whose `treedef` you set.
     `in_tree` is the structure of the tuple of arguments: `in_tree.unflatten(leaves)` gives that
     tuple. `tree_flatten` is also in `minijax.core.tree`.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from minijax.core.api_util import TreeCell
 from minijax.core.core import typeof
-from minijax.core.tree import TreeCell, tree_flatten, tree_leaves, tree_map
+from minijax.core.tree import tree_flatten, tree_leaves, tree_map
 
 
 def count_parameters(tree):

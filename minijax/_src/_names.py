@@ -156,7 +156,7 @@ class _Registry(Mapping):
 
 _registry = _Registry()
 
-from ..core.tree import flatten_axes as _flatten_axes
+from ..core.api_util import flatten_axes as _flatten_axes
 
 
 def flatten_axis_resources(what: str, tree: _PyTreeDef, shardings: Any,
@@ -175,9 +175,9 @@ def close_jaxpr(jaxpr: _Jaxpr) -> _ClosedJaxpr:
 
 
 # chapter 3
-from ..core.tree import ensure_index as _ensure_index
-from ..core.tree import ensure_index_tuple as _ensure_index_tuple
-from ..core.tree import ensure_str_tuple as _ensure_str_tuple
+from ..core.api_util import ensure_index as _ensure_index
+from ..core.api_util import ensure_index_tuple as _ensure_index_tuple
+from ..core.api_util import ensure_str_tuple as _ensure_str_tuple
 
 # chapter 6
 from ..runtime import client as xla_client

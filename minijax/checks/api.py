@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.api_util import ensure_index_tuple
 from ..core.core import ShapedArray, typeof, valid_jaxtype
 from ..core.placements import placements
-from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
+from ..core.tree import LEAF, PyTreeDef, tree_flatten, tree_leaves
 from ..source import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
 from .tree import equality_errors_pytreedef, keystr, leaf_paths

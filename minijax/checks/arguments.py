@@ -9,14 +9,9 @@ from inspect import Parameter, Signature
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
+from ..core.api_util import ensure_index_tuple, ensure_str_tuple, positive_argnums, with_statics
 from ..core.core import typeof, valid_jaxtype
-from ..core.tree import (
-    PyTreeDef,
-    ensure_index_tuple,
-    ensure_str_tuple,
-    positive_argnums,
-    with_statics,
-)
+from ..core.tree import PyTreeDef
 from ..source import DebugInfo, fun_sourceinfo
 from .tree import leaf_paths, leaves_with_path, path_text
 

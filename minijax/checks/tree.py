@@ -69,7 +69,7 @@ def number_of_leaves(treedef: trees.PyTreeDef, leaves: list | tuple, what: str) 
                          f"{treedef}.")
 
 
-def function_was_called(cell: trees.TreeCell) -> None:
+def function_was_called(cell: Callable) -> None:
     """Raise RuntimeError if the flattened function has not filled its cell yet."""
     if not hasattr(cell, "treedef"):
         raise RuntimeError(

@@ -15,11 +15,12 @@ import numpy as np
 
 from ..checks import api as checks
 from ..core import api
+from ..core.api_util import flatten_axes
 from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
 from ..core.boundary import api_boundary
 from ..core.core import current_trace, typeof
 from ..core.placements import placements
-from ..core.tree import flatten_axes, tree_flatten
+from ..core.tree import tree_flatten
 from ..lax.shaping import iota
 from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappable_of, vmappables
 from ..source import transformed

@@ -29,12 +29,13 @@ from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
 from ..source import transformed
 from . import dtypes
+from .api_util import flatten_fun_nokwargs
 from .array import as_array
 from .boundary import api_boundary
 from .core import state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
 from .primitives import constant, ensure_array, stop_gradient_p
-from .tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
+from .tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 
 # ----------------------------------------------------------------------------------------------
 # jvp
@@ -128,7 +129,7 @@ from ..source import fun_name, wraps
 from .batching import AxisData, batch_subtrace, matchaxis
 from .extension import hooks
 from .placements import placements
-from .tree import flatten_axes, flatten_fun
+from .api_util import flatten_axes, flatten_fun
 
 # ----------------------------------------------------------------------------------------------
 # vmap
@@ -212,7 +213,7 @@ from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
 from .staging import abstractify_args, jaxpr_of
-from .tree import (
+from .api_util import (
     ensure_index_tuple,
     ensure_str_tuple,
     positive_argnums,
@@ -378,7 +379,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
 
 from ..checks.arguments import check_argnums_passed
 from .transposition import UndefinedPrimal, backward_pass
-from .tree import argnums_partial, ensure_index
+from .api_util import argnums_partial, ensure_index
 
 # ----------------------------------------------------------------------------------------------
 # vjp and grad

@@ -35,6 +35,7 @@ from ..checks.arguments import traced_info, weak_arg_names
 from ..runtime import timed, xla
 from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
+from .api_util import flatten_fun, positive_argnums, split_statics, with_statics
 from .array import Array
 from .boundary import api_boundary
 from .calls import call_rules
@@ -44,14 +45,7 @@ from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
 from .staging import abstractify_args, jaxpr_of
-from .tree import (
-    PyTreeDef,
-    flatten_fun,
-    positive_argnums,
-    split_statics,
-    tree_flatten,
-    with_statics,
-)
+from .tree import PyTreeDef, tree_flatten
 
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules

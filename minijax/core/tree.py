@@ -1,24 +1,24 @@
-"""Chapter 3: how does a function of nested containers become a function of a flat list?
+"""Chapter 3: how are nested containers taken apart and put together?
 
 A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves and
 a `PyTreeDef`, which describes everything else. Unflattening puts the two together again:
 
     tree_flatten        : tree → [leaf], PyTreeDef
     PyTreeDef.unflatten : [leaf] → tree
-    flatten_fun         : (tree → tree), PyTreeDef → ([leaf] → [leaf]), PyTreeDef of the result
 
 The table `registry` decides by exact type what counts as a container. The transformations work on
-flat lists, and leave everything about containers to this file. The counterparts in JAX are
-`jax/_src/tree_util.py` with its registry in C++, and `jax/_src/api_util.py`.
+flat lists, and leave everything about containers to this file and to `api_util.py`.
+
+Counterpart in JAX: `jax/_src/tree_util.py`, with its registry in C++.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter, index
+from operator import attrgetter
 from typing import Any
 
 from .. import printing
@@ -366,149 +366,6 @@ def _one_level(tree):
 
 
 _ONE_LEVEL_OF_TREEDEF = attrgetter("node_type", "subtrees", "aux")
-
-
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,
-                 tupled_args: bool = False) -> list[Any]:
-    """One axis for each leaf of `treedef`, from a tree prefix of ints and Nones (leaves here).
-
-    Args:
-        name: what errors call `axis_tree`, for example "vmap in_axes".
-        treedef: the structure of the values.
-        axis_tree: a prefix of it.
-        kws: both are pairs (for positional arguments, for keyword arguments). The user wrote only
-            the former, so errors show only those.
-        tupled_args: `treedef` is that of an argument tuple; errors explain what that means.
-
-    Raises:
-        ValueError: if `axis_tree` is not a prefix; it names the places.
-    """
-    axes, axis_treedef = tree_flatten(axis_tree, is_leaf=lambda x: x is None)
-    subtrees = prefix_subtrees(axis_treedef, treedef)
-    checks.axes_are_prefix(subtrees, name, treedef, axis_treedef, kws, tupled_args)
-    return [axis for axis, sub in zip(axes, subtrees or ()) for _ in range(sub.num_leaves)]
-
-
-# ----------------------------------------------------------------------------------------------
-# Functions of pytrees as functions of leaves
-
-
-class TreeCell:
-    """Call it for the structure of a function's result, after the function has been called."""
-
-    __slots__ = ("treedef",)
-
-    treedef: PyTreeDef
-
-    def __call__(self) -> PyTreeDef:
-        checks.function_was_called(self)
-        return self.treedef
-
-
-def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
-    """`f` as a function from leaves to a list of leaves, and the structure of its result.
-
-    `in_tree` is the structure of (args, kwargs).
-    """
-    return flatten_fun_nokwargs(lambda args, kwargs: f(*args, **kwargs), in_tree)
-
-
-def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
-    """`flatten_fun` where `in_tree` is the structure of args alone."""
-    out_tree = TreeCell()
-
-    def flat_fun(*leaves):
-        out_leaves, out_tree.treedef = tree_flatten(f(*in_tree.unflatten(leaves)))
-        return out_leaves
-
-    return flat_fun, out_tree
-
-
-# ----------------------------------------------------------------------------------------------
-# Functions of some of their arguments
-
-
-def ensure_index_tuple(x: Any) -> tuple[int, ...]:
-    """An int or a sequence of ints as a tuple of ints. TypeError for anything else."""
-    i = ensure_index(x)
-    return i if isinstance(i, tuple) else (i,)
-
-
-def ensure_index(x: Any) -> int | tuple[int, ...]:
-    """An int as an int, a sequence of ints as a tuple of ints. TypeError for anything else."""
-    try:
-        return index(x)
-    except TypeError:
-        return tuple(map(index, checks.in_turn(x, "argnums, if it is not an integer,")))
-
-
-def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
-    """A string or several as a tuple of strings. TypeError for anything else."""
-    names = (x,) if isinstance(x, str) else tuple(checks.in_turn(x, "argument names"))
-    checks.are_strings(names)
-    return names
-
-
-def positive_argnums(argnums: Iterable[int], num_args: int,
-                     drop_too_large: bool = False) -> tuple[int, ...]:
-    """`argnums` counted from the front. ValueError for one that is out of bounds.
-
-    With `drop_too_large`, numbers past the end are left out: they name defaults not passed.
-    """
-    if drop_too_large:
-        argnums = [i for i in argnums if i < num_args]
-    checks.argnums_in_bounds(argnums, num_args)
-    return tuple([i % num_args for i in argnums])
-
-
-def split_statics(
-    args: Sequence[Any], kwargs: dict[str, Any], argnums: Collection[int], argnames: Collection[str]
-) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
-    """The dynamic args and kwargs, and the static arguments by position or name."""
-    if not argnums and not argnames:
-        return tuple(args), kwargs, {}
-    statics: dict[int | str, Any] = {i: args[i] for i in sorted(argnums)}
-    statics |= {name: kwargs[name] for name in argnames if name in kwargs}
-    dynamic_args = tuple([x for i, x in enumerate(args) if i not in statics])
-    return dynamic_args, {k: x for k, x in kwargs.items() if k not in statics}, statics
-
-
-def with_statics(f: Callable, statics: Mapping[Any, Any]) -> Callable:
-    """`f` as a function of its other arguments. `statics` has values by position and by name."""
-    if not statics:
-        return f
-    by_name = {key: x for key, x in statics.items() if isinstance(key, str)}
-    by_position = sorted((key, x) for key, x in statics.items() if not isinstance(key, str))
-
-    def dynamic_fun(*args, **kwargs):
-        all_args = list(args)
-        for position, x in by_position:
-            all_args.insert(position, x)
-        return f(*all_args, **kwargs, **by_name)
-
-    return dynamic_fun
-
-
-def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Sequence[Any],
-                    kwargs: dict[str, Any]) -> tuple[Callable, tuple[Any, ...]]:
-    """`f` as a function of the chosen positional arguments only; and their values.
-
-    Negative numbers count from the end; ValueError if one is out of bounds, TypeError if two are
-    the same argument.
-    """
-    argnums = positive_argnums(ensure_index_tuple(dynamic_argnums), len(args))
-    checks.argnums_differ(argnums, dynamic_argnums)
-    if argnums == tuple(range(len(args))) and not kwargs:
-        return f, tuple(args)
-    _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)
-    chosen, dynamic_fun = tuple([args[i] for i in argnums]), with_statics(f, statics)
-    if list(argnums) == sorted(argnums):
-        return dynamic_fun, chosen
-
-    def partial_fun(*dynamic_args):
-        return dynamic_fun(*[x for _, x in sorted(zip(argnums, dynamic_args))])
-
-    return partial_fun, chosen
 
 
 # ----------------------------------------------------------------------------------------------

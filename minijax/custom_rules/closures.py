@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, Tracer, typeof
@@ -16,7 +17,7 @@ from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr
 from ..core.lowering import register_lowering
 from ..core.staging import jaxpr_of
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree import flatten_fun_nokwargs, tree_flatten
+from ..core.tree import tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
 from ..pytree.functions import treedef_tuple
 from ..source import DebugInfo, fun_sourceinfo

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames, traced_info
+from ..core.api_util import ensure_index_tuple, positive_argnums
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
     Primitive,
@@ -43,14 +44,7 @@ from ..core.staging import (
     trace_to_jaxpr,
     unchecked_constants,
 )
-from ..core.tree import (
-    PyTreeDef,
-    ensure_index_tuple,
-    positive_argnums,
-    tree_flatten,
-    tree_map,
-    tree_structure,
-)
+from ..core.tree import PyTreeDef, tree_flatten, tree_map, tree_structure
 from ..core.util import merge_lists, partition_list
 from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import PartsTrace

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from ..core.api_util import with_statics
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, state, typeof
@@ -25,7 +26,7 @@ from ..core.partial_eval import JaxprTrace, dce_rules, partial_eval_rules
 from ..core.primitives import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
-from ..core.tree import PyTreeDef, tree_flatten, tree_map, with_statics
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..lax.control_flow.parts import enter_rules
 from ..linearization import linear_body, linear_part, only_linear
 from ..printing import pp_rules

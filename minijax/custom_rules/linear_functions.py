@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..core.api import vjp
+from ..core.api_util import argnums_partial, ensure_index, flatten_fun_nokwargs
 from ..core.boundary import api_boundary
 from ..core.forward import instantiate_zeros
 from ..core.jaxpr import jaxpr_as_fun
@@ -21,13 +22,7 @@ from ..core.partial_eval import partial_eval_jaxpr
 from ..core.primitives import ensure_array
 from ..core.staging import jaxpr_of, shaped_abstractify
 from ..core.transposition import UndefinedPrimal, backward_pass
-from ..core.tree import (
-    Partial,
-    argnums_partial,
-    ensure_index,
-    flatten_fun_nokwargs,
-    tree_flatten,
-)
+from ..core.tree import Partial, tree_flatten
 from ..source import transformed
 
 # ----------------------------------------------------------------------------------------------

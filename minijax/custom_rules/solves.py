@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.api import linearize
+from ..core.api_util import flatten_fun_nokwargs
 from ..core.batching import WithTrace, bdim_at_front, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, typeof
@@ -16,7 +17,7 @@ from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import batch_jaxpr, jaxpr_of
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..core.util import split_list
 from ..lax.elementwise import neg
 from ..source import DebugInfo, fun_sourceinfo

@@ -28,6 +28,7 @@ import numpy as np
 from .. import settings
 from ..checks.arguments import references_apart
 from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs, with_statics
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
@@ -38,14 +39,7 @@ from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
 from ..core.placements import placements
 from ..core.staging import drops_dead_code, jaxpr_of, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
-from ..core.tree import (
-    PyTreeDef,
-    flatten_fun_nokwargs,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    with_statics,
-)
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum

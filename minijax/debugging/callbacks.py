@@ -24,6 +24,7 @@ import numpy as np
 from .. import settings
 from ..checks.arguments import are_arrays, leaf_names
 from ..core import dtypes
+from ..core.api_util import with_statics
 from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
 from ..core.boundary import api_boundary
@@ -42,7 +43,7 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
 from ..core.staging import jaxpr_of
 from ..core.transposition import primitive_transposes
-from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError
 from ..lax import cutting, shaping

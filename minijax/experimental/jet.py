@@ -29,6 +29,7 @@ import numpy as np
 
 from ..checks.sequences import elements
 from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs
 from ..core.core import (
     Primitive,
     missing_rule,
@@ -57,7 +58,7 @@ from ..core.primitives import (
     tanh_p,
     transpose_p,
 )
-from ..core.tree import flatten_fun_nokwargs, tree_structure
+from ..core.tree import tree_structure
 from ..core.util import partition_list
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..lax import (

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..core.api_util import flatten_axes
 from ..core.array import Array
-from ..core.tree import flatten_axes, tree_flatten, tree_map
+from ..core.tree import tree_flatten, tree_map
 from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
 from ..parallel.mesh import Mesh
 from ..parallel.partition_spec import PartitionSpec as P

@@ -11,7 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.tree import flatten_axes, tree_flatten, tree_map
+from ..core.api_util import flatten_axes
+from ..core.tree import tree_flatten, tree_map
 from ..parallel.shard_map import value_specs
 from .mutable_values import hi_type, is_high
 

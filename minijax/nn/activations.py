@@ -14,9 +14,9 @@ import numpy as np
 from .. import numpy as jnp
 from ..checks.sequences import size_along
 from ..core import dtypes
+from ..core.api_util import ensure_index_tuple
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
-from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax.compile_time import dimension_or_error

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from ..core.api_util import ensure_index_tuple
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
-from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax import rounding

@@ -14,13 +14,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.api_util import flatten_axes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.lowering import register_lowering
 from ..core.staging import shaped_abstractify
 from ..core.transposition import deflinear2
-from ..core.tree import PyTreeDef, flatten_axes, tree_flatten, tree_map
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import UNSPECIFIED, jit
 from . import mesh as meshes

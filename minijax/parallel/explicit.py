@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from ..core.api_util import flatten_axes
 from ..core.boundary import api_boundary
 from ..core.core import ShapedArray, Tracer, install_methods, typeof
 from ..core.staging import shaped_abstractify
-from ..core.tree import flatten_axes, tree_flatten, tree_map
+from ..core.tree import tree_flatten, tree_map
 from ..source import wraps
 from .constraints import check_fits
 from .memories import MemorySpace

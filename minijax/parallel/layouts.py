@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.api_util import flatten_axes
 from ..core.array import Array
 from ..core.batching import primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, install_methods, typeof
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
-from ..core.tree import flatten_axes, tree_flatten
+from ..core.tree import tree_flatten
 from ..errors import JaxRuntimeError
 from ..runtime.structs import ShapeDtypeStruct
 from .sharding import Sharding

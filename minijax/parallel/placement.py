@@ -16,6 +16,7 @@ import numpy as np
 
 from ..checks.arguments import leaf_names
 from ..checks.core import escaped
+from ..core.api_util import flatten_axes
 from ..core.array import Array, as_array
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
@@ -24,7 +25,7 @@ from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree import flatten_axes, tree_flatten
+from ..core.tree import tree_flatten
 from ..errors import ConcretizationTypeError, JaxRuntimeError
 from ..pytree.arguments import argument_avals
 from ..runtime import xla

@@ -14,17 +14,11 @@ from typing import Any
 
 from ..checks.arguments import arg_names, check_callable
 from ..checks.tree import prefix_errors
+from ..core.api_util import ensure_index_tuple, flatten_axes, with_statics
 from ..core.boundary import api_boundary
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import JitFunction, cache_of, traces
-from ..core.tree import (
-    ensure_index_tuple,
-    flatten_axes,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    with_statics,
-)
+from ..core.tree import tree_flatten, tree_leaves, tree_map
 from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
 from ..pytree.functions import broadcast_prefix

@@ -11,12 +11,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..core.api_util import flatten_axes
 from ..core.boundary import api_boundary
 from ..core.core import typeof
 from ..core.extension import Extension, register
 from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
-from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
+from ..core.tree import PyTreeDef, tree_flatten
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, Placement, jit
 from . import mesh as meshes

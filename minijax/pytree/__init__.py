@@ -18,13 +18,13 @@ from ..checks.tree import (
     prefix_errors,
     structure_errors,
 )
+from ..core.api_util import flatten_axes
 from ..core.tree import (
     LEAF,
     NONE,
     NodeType,
     Partial,
     PyTreeDef,
-    flatten_axes,
     prefix_subtrees,
     registry,
     tree_unflatten,

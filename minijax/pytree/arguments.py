@@ -9,8 +9,9 @@ from typing import Any
 
 from ..checks import arguments as checks
 from ..checks.tree import rebased
+from ..core.api_util import positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
-from ..core.tree import PyTreeDef, positive_argnums, split_statics, tree_structure
+from ..core.tree import PyTreeDef, tree_structure
 from ..source import DebugInfo, fun_sourceinfo
 
 

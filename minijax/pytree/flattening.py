@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks import tree as checks
-from ..core import tree
-from ..core.tree import PyTreeDef, TreeCell, tree_flatten
+from ..core import api_util
+from ..core.api_util import TreeCell
+from ..core.tree import PyTreeDef, tree_flatten
 
 
 def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
@@ -19,13 +20,13 @@ def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], T
 
     `in_tree` is the structure of (args, kwargs).
     """
-    flat_fun, out_tree = tree.flatten_fun(f, in_tree)
+    flat_fun, out_tree = api_util.flatten_fun(f, in_tree)
     return _wrapped_like(f, flatten_fun, in_tree, flat_fun), out_tree
 
 
 def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
     """`flatten_fun` where `in_tree` is the structure of args alone."""
-    flat_fun, out_tree = tree.flatten_fun_nokwargs(f, in_tree)
+    flat_fun, out_tree = api_util.flatten_fun_nokwargs(f, in_tree)
     return _wrapped_like(f, flatten_fun_nokwargs, in_tree, flat_fun), out_tree
 
 
@@ -46,8 +47,8 @@ def argnums_partial(
       args: all arguments. Those that are not chosen keep their values.
       require_static_args_hashable: raise ValueError if an argument that is not chosen has no hash.
     """
-    partial_fun, dyn_args = tree.argnums_partial(f, dyn_argnums, args, {})
-    chosen = tree.positive_argnums(tree.ensure_index_tuple(dyn_argnums), len(args))
+    partial_fun, dyn_args = api_util.argnums_partial(f, dyn_argnums, args, {})
+    chosen = api_util.positive_argnums(api_util.ensure_index_tuple(dyn_argnums), len(args))
     static = tuple([(i, x) for i, x in enumerate(args) if i not in chosen])
     if require_static_args_hashable:
         for i, x in static:

@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from tools.cut import PACKAGE, ROOMS, ROOT, sources
+from tools.cut import PACKAGE, READING_ORDER, ROOMS, ROOT, sources
 
 from . import examples, reference, rule_atlas
 
@@ -135,8 +135,7 @@ public names of both libraries, and fails on a missing one that is not in this l
 
 def _index(paths: list[str]) -> str:
     """The list of the files: the core in the order in which it is read, then folder by folder."""
-    rooms = [room for rooms in ROOMS.values() for room in rooms if room.startswith("core.")]
-    order = [f"{room.replace('.', '/')}.py" for room in rooms] + ["core/api.py"]
+    order = [f"core/{name}.py" for name in READING_ORDER]
     core = [path for path in order if path in paths]
     folders: dict[str, list[str]] = {}
     for path in paths:
@@ -151,8 +150,8 @@ def _index(paths: list[str]) -> str:
 INDEX = """# The library's files
 
 Each file has a page with all its lines. The core is the engine of chapters 1 to 8. You can read its
-files from first to last, because each imports only earlier ones. The other folders are listed by
-name.
+files from first to last; each says in its first lines what it is about. The other folders are
+listed by name.
 
 ## The core, in reading order
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minijax import api_util, pytree
-from minijax.core import tree
+from minijax.core import api_util as core_api_util
 from minijax.extend import linear_util
 from tests.ch03.trees import Attributes, Pair, Point
 from tests.oracle import jax
@@ -150,16 +150,16 @@ def test_argnums_partial(argnums):
         partial, chosen = library_function(f, argnums, (1, {"a": 2}, 3), {"k": 4})
         return chosen, partial(*chosen)
 
-    ours = outcome(select, tree.argnums_partial)
+    ours = outcome(select, core_api_util.argnums_partial)
     assert ours == outcome(select, jax_api_util.argnums_partial2)
 
 
 def test_argnums_partial_replaces_the_chosen():
     collect = lambda *args, **kwargs: (args, kwargs)
-    partial, chosen = tree.argnums_partial(collect, (-1, 0), (1, 2, 3), {"k": 4})
+    partial, chosen = core_api_util.argnums_partial(collect, (-1, 0), (1, 2, 3), {"k": 4})
     assert chosen == (3, 1)
     assert partial("last", "first") == (("first", 2, "last"), {"k": 4})
-    partial, _ = tree.argnums_partial(collect, (0, 1), (1, 2), {})
+    partial, _ = core_api_util.argnums_partial(collect, (0, 1), (1, 2), {})
     assert partial is collect
 
 

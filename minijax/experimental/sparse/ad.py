@@ -12,7 +12,8 @@ from collections.abc import Callable
 from ... import jacobians
 from ... import numpy as jnp
 from ...core import api
-from ...core.tree import ensure_index_tuple, tree_map
+from ...core.api_util import ensure_index_tuple
+from ...core.tree import tree_map
 from .transform import is_sparse
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from ... import lax
 from ... import numpy as jnp
-from ...core import batching, forward, jit, lowering, staging, transposition, tree
+from ...core import api_util, batching, forward, jit, lowering, staging, transposition, tree
 from ...core.api import eval_shape
 from ...core.core import Primitive
 from ...core.jaxpr import ClosedJaxpr, Literal
@@ -72,7 +72,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
             return on_tracers(functools.partial(f, **params), *args)
         leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
         leaves = [x if is_sparse(x) else jnp.asarray(x) for x in leaves]
-        flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
+        flat, out_tree = api_util.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
         closed = staging.jaxpr_of(flat, [*map(dense_type, leaves)])
         return out_tree().unflatten(eval_sparse(closed, *leaves))
     return sparsified
@@ -87,7 +87,7 @@ def sparsify_raw(f: Callable) -> Callable:
     """
     def sparsified(spenv, *spvalues, **params):
         leaves, in_tree = tree.tree_flatten(spvalues, is_leaf=_is_value)
-        flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
+        flat, out_tree = api_util.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
         closed = staging.jaxpr_of(flat, spvalues_to_avals(spenv, leaves))
         outs = eval_sparse(closed, *spvalues_to_arrays(spenv, leaves))
         return arrays_to_spvalues(spenv, outs), out_tree()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ... import lax
 from ... import numpy as jnp
-from ...core import tree
+from ...core import api_util, tree
 from ...core.api import eval_shape, vmap
 from ...core.jit import jit
 from ...runtime.structs import ShapeDtypeStruct
@@ -45,7 +45,7 @@ def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Cal
     @functools.wraps(fun)
     def batched(*args):
         leaves, treedef = tree.tree_flatten(args)
-        axes = tree.flatten_axes("vmap in_axes", treedef, in_axes)
+        axes = api_util.flatten_axes("vmap in_axes", treedef, in_axes)
         mapped = {x.shape[axis] for x, axis in zip(leaves, axes) if axis is not None}
         checks.broadcast_sizes(mapped)
         if len(mapped) > 1:

@@ -17,6 +17,7 @@ from ...checks.arguments import references_apart, traced_info, weak_arg_names
 from ...checks.jaxpr import check_allowed
 from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core import dtypes
+from ...core.api_util import flatten_fun_nokwargs
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ...core.effects import control_flow_allowed_effects
@@ -36,7 +37,7 @@ from ...core.lowering import Body, Value, tensor_type
 from ...core.placements import placements
 from ...core.primitives import convert
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
-from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
+from ...core.tree import PyTreeDef, tree_structure
 from ...core.util import partition_list
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
