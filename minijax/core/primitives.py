@@ -27,9 +27,11 @@ from .core import (
     ArrayMethods,
     Primitive,
     ShapedArray,
+    handled,
     raw_value_watchers,
     state,
     typeof,
+    value_handlers,
     vary_like,
     watched,
 )
@@ -212,24 +214,31 @@ def short_integers(x, dtype: np.dtype):
 
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
-    """A known value as an array of this type; under staging, a scalar becomes a literal.
-
-    A NumPy array of this type is a constant of the program, the same one for each of its uses.
-    """
+    """A known value as an array of this type, or under staging as a constant of the program."""
     if raw_value_watchers:
         watched(x)
     checks.constant(x, dtype)
-    aval, trace = ShapedArray(np.shape(x), dtype, weak_type), state.trace
-    if trace.staging and _written_as_it_is(x) and typeof(x) is aval:
-        return trace.literal(x, aval)
-    value = _converted_now(x, aval)
-    return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
+    aval = ShapedArray(np.shape(x), dtype, weak_type)
+    if not state.trace.staging:
+        return _evaluated_constant(x, aval)
+    return _staged_array(x, aval) if aval.ndim else _staged_scalar(x, aval)
 
 
-def _written_as_it_is(x) -> bool:
-    """Whether a value of the right type is a constant of the program, itself: a Python number, or a
-    NumPy array, the same constant for each of its uses."""
-    return type(x) in dtypes.python_scalar_types or (isinstance(x, np.ndarray) and x.ndim > 0)
+def _evaluated_constant(x, aval: ShapedArray) -> Array:
+    return Array(_converted_now(x, aval), aval)
+
+
+def _staged_array(x, aval: ShapedArray):
+    """A NumPy array of the right type is a constant of the program, the same one for each use."""
+    if isinstance(x, np.ndarray) and typeof(x) is aval:
+        return state.trace.literal(x, aval)
+    return _evaluated_constant(x, aval)
+
+
+def _staged_scalar(x, aval: ShapedArray):
+    """A scalar is written into the equation. A Python number of the right type stays itself."""
+    as_it_is = type(x) in dtypes.python_scalar_types and typeof(x) is aval
+    return state.trace.literal(x if as_it_is else _converted_now(x, aval), aval)
 
 
 def _converted_now(x, aval: ShapedArray) -> np.ndarray:
@@ -240,14 +249,21 @@ def _converted_now(x, aval: ShapedArray) -> np.ndarray:
 
 
 def ensure_array(x):
-    """`x` as an `Array` or a tracer. Values of other classes that have a type stay as they are, and
-    so do zeros of dtype `float0`, which are NumPy's."""
+    """`x` as an `Array` or a tracer.
+
+    Values of other classes with a type stay as they are. So do zeros of dtype `float0`, which are
+    NumPy's.
+    """
     if isinstance(x, ArrayMethods):
         return x
-    if not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        return x if hasattr(x, "aval") else as_array(x)
+    if hasattr(type(x), "__jax_array__"):
+        return ensure_array(x.__jax_array__())
+    x = handled(x) if value_handlers else x
     aval = typeof(x)
-    return x if aval.dtype == dtypes.float0 else constant(x, aval.dtype, aval.weak_type)
+    numeric = isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
+    if not numeric or aval.dtype == dtypes.float0:
+        return x
+    return constant(x, aval.dtype, aval.weak_type)
 
 
 # ----------------------------------------------------------------------------------------------
