@@ -265,13 +265,13 @@ def defbroadcasting(primitive: Primitive) -> None:
 
     def rule(args, dims, **params):
         dim = _agreed_dim(args, dims)
-        if dim is not None:
-            return primitive.bind(*args, **params), dim
-        args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
-        rank = max(map(_ndim, args))
-        args = [x if d is None or _ndim(x) == rank else expand_dims(x, range(_ndim(x), rank))
-                for x, d in zip(args, dims)]  # vectors of scalars, to meet arrays
-        return primitive.bind(*args, **params), 0
+        if dim is None:
+            args, dim = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)], 0
+            rank = max(map(_ndim, args))
+            args = [x if d is None or _ndim(x) == rank else expand_dims(x, range(_ndim(x), rank))
+                    for x, d in zip(args, dims)]  # vectors of scalars, to meet arrays
+        out = primitive.bind(*args, **params)
+        return out, [dim] * len(out) if primitive.multiple_results else dim
 
     primitive_batchers[primitive] = rule
 
@@ -308,14 +308,26 @@ def _add_any(args, dims):
 
 
 def _select_n(args, dims):
-    """If the operands are not alike, the examples go to the front in all of them."""
-    if len(set(zip(map(_shape, args), dims))) > 1:
-        size = batch_size(args, dims)
-        which, *cases = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-        if _shape(which) != _shape(cases[0]):  # one choice for each example
-            which = broadcast_in_dim(which, _shape(cases[0]), [0])
-        args, dims = [which, *cases], [0]
-    return lax.select_n_p.bind(*args), dims[0]
+    """Repeat as few operands as possible: those of one choice for all examples stay as they are."""
+    (which, *cases), (which_dim, *case_dims) = args, dims
+    alike = _shape(which) == _shape(cases[0]) and which_dim == case_dims[0]
+    if len(set(case_dims)) == 1 and (alike or not _ndim(which)):
+        return lax.select_n_p.bind(*args), case_dims[0]
+    size = batch_size(args, dims)
+    if _ndim(which):
+        which = bdim_at_front(which, which_dim, size)
+    if any(map(_ndim, cases)):
+        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
+    rank = max(_ndim(which), _ndim(cases[0]))
+    if _ndim(which):  # one choice for each example
+        which = fill_trailing(which, _shape(cases[0]), rank)
+    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
+    return lax.select_n_p.bind(which, *cases), 0
+
+
+def fill_trailing(x, shape: tuple[int, ...], rank: int):
+    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
+    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
 
 
 def _broadcast_in_dim(args, dims, *, shape, broadcast_dimensions):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..checks import primitives as checks
-from . import dtypes
+from . import dtypes, evaluation
 from .array import Array, as_array, def_numpy, direct_binary, direct_unary, numpy_rules, quiet
 from .core import (
     ArrayMethods,
@@ -108,11 +108,6 @@ def bool_dtype(dtype) -> np.dtype:
     return np.dtype(bool)
 
 
-def _div(x, y):
-    """The quotient of inexact numbers. NumPy refuses others: their quotient has another type."""
-    return np.divide(x, y, dtype=x.dtype)
-
-
 neg_p, neg = unary("neg", NUMBER, np.negative)
 sin_p, sin = unary("sin", INEXACT, np.sin)
 cos_p, cos = unary("cos", INEXACT, np.cos)
@@ -124,8 +119,8 @@ not_p, bitwise_not = unary("not", BOOL_OR_INT, np.invert)
 add_p, add = binary("add", NUMBER, np.add)
 sub_p, sub = binary("sub", NUMBER, np.subtract)
 mul_p, mul = binary("mul", NUMBER, np.multiply)
-div_p, div = binary("div", NUMBER, _div)
-max_p, max = binary("max", (*NUMBER, np.bool_), np.maximum)
+div_p, div = binary("div", NUMBER, evaluation.divide)
+max_p, max = binary("max", (*NUMBER, np.bool_), evaluation.maximum)
 and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
 or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
 
@@ -146,7 +141,7 @@ def _integer_pow_type(x, *, y):
 
 
 integer_pow_p = make_primitive("integer_pow", _integer_pow_type,
-                               lambda x, *, y: np.power(x, x.dtype.type(y)))
+                               evaluation.integer_power)
 
 
 def integer_pow(x, y: int):
@@ -167,11 +162,7 @@ def _select_n_type(which, *cases):
     return ShapedArray(cases[0].shape, cases[0].dtype, all_weak(cases))
 
 
-def _select_n(which, on_false, on_true):
-    return np.where(which, on_true, on_false)
-
-
-select_n_p = make_primitive("select_n", _select_n_type, _select_n)
+select_n_p = make_primitive("select_n", _select_n_type, evaluation.select_n)
 
 
 def select(pred, on_true, on_false):
@@ -186,7 +177,7 @@ def _converted_type(x, *, new_dtype, weak_type):
 
 convert_element_type_p = make_primitive(
     "convert_element_type", _converted_type,
-    lambda x, *, new_dtype, weak_type: x.astype(new_dtype))
+    lambda x, *, new_dtype, weak_type: evaluation.convert(x, new_dtype))
 
 
 def convert(x, dtype: np.dtype, weak_type: bool = False):
@@ -271,14 +262,15 @@ def ensure_array(x):
 
 
 def shape_primitive(name: str, check: Callable, shape: Callable,
-                    numpy_rule: Callable | None) -> Primitive:
+                    numpy_rule: Callable | None,
+                    typed: Callable = lambda rule: rule) -> Primitive:
     """A primitive that moves elements. The shape of its result is `shape(x, **params)`."""
 
     def type_rule(x, **params):
         check(x, **params)
         return ShapedArray(shape(x, **params), x.dtype, x.weak_type)
 
-    return make_primitive(name, type_rule, numpy_rule)
+    return make_primitive(name, typed(type_rule), numpy_rule)
 
 
 def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
@@ -378,10 +370,11 @@ def transpose(x, permutation: Sequence[int]):
 # Sums, maxima and products of matrices
 
 
-def reduction(name: str, accepted: tuple, numpy_rule: Callable | None) -> Primitive:
-    """A primitive that reduces the dimensions `axes`."""
+def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
+              typed: Callable = lambda rule: rule) -> Primitive:
+    """A primitive that reduces the dimensions `axes`; `typed` may change its type rule."""
     return shape_primitive(name, lambda x, *, axes: checks.reduction(name, x, axes, accepted),
-                           lambda x, *, axes: _kept_sizes(x, axes), numpy_rule)
+                           lambda x, *, axes: _kept_sizes(x, axes), numpy_rule, typed)
 
 
 @functools.cache
@@ -392,13 +385,9 @@ def lowest(dtype: np.dtype):
     return np.fmin(dtype.type(-np.inf), dtypes.finfo(dtype).min)  # a float8 may have no infinity
 
 
-def _reduce_max(x, *, axes):
-    return np.maximum.reduce(x, axis=axes, initial=lowest(x.dtype)) if axes else x
-
-
-reduce_sum_p = reduction("reduce_sum", NUMBER,
-                         lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype))
-reduce_max_p = reduction("reduce_max", ANY, _reduce_max)
+reduce_sum_p = reduction("reduce_sum", NUMBER, evaluation.accumulate_wide(np.add))
+reduce_max_p = reduction(
+    "reduce_max", ANY, evaluation.extreme_of(np.maximum, evaluation.maximum, lowest))
 
 
 def reduce_sum(x, axes: Sequence[int]):
@@ -421,19 +410,7 @@ def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_t
     return ShapedArray([*batch, *x_free, *y_free], dtype, all_weak((x, y)))
 
 
-def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
-    """A sum over products of elements (`einsum`), in which paired dimensions share a label."""
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
-    x_labels, y_labels = [*range(x.ndim)], [*range(x.ndim, x.ndim + y.ndim)]
-    for i, j in zip((*x_contract, *x_batch), (*y_contract, *y_batch)):
-        y_labels[j] = i
-    free = sorted({*x_labels} ^ {*y_labels})
-    return np.einsum(x.astype(dtype), x_labels, y.astype(dtype), y_labels, [*x_batch, *free],
-                     optimize=True)
-
-
-dot_general_p = make_primitive("dot_general", _dot_general_type, _dot_general)
+dot_general_p = make_primitive("dot_general", _dot_general_type, evaluation.dot_general)
 
 
 def dot_general(x, y, dimension_numbers: tuple, precision=None,

@@ -57,8 +57,8 @@ from .shaping import (
     rev,
     squeeze,
 )
-from .slicing import counts_to, size_value
-from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
+from .slicing import counts_to
+from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter, size_value
 
 # ----------------------------------------------------------------------------------------------
 # Reading the index

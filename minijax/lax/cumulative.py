@@ -13,6 +13,7 @@ import numpy as np
 from ..checks import primitives as checks
 from ..core.batching import primitive_batchers
 from ..core.core import typeof
+from ..core.evaluation import in_bytes
 from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.lowering import Body, Value, compare, emit, nary_rule, register_lowering, with_shape
 from ..core.lowering import select as emit_select
@@ -31,12 +32,10 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import deftranspose
-from ..summation import accumulate
+from ..runtime.dispatch import def_numpy_or_xla
 from .complex_lowering import PARTS, extremum_rule
-from .complex_numbers import complex, real
-from .complex_order import leave_nan_to_xla
+from .complex_numbers import complex, has_nan, real
 from .cutting import concatenate, pad, slice_in_dim
-from .dtypes import in_bytes
 from .elementwise import min
 from .families import const_like, emit_cast, emit_region
 from .reductions import highest, jvp_through
@@ -47,7 +46,8 @@ from .shaping import rev
 # Rows of the table
 
 
-def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable, doc: str):
+def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable, doc: str,
+                   by_xla: Callable = lambda x, **params: False):
     """A cumulative primitive with all its rules but the derivative, and its `lax` function."""
 
     def type_rule(x, *, axis, reverse):
@@ -68,7 +68,8 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
         (bdim,) = dims
         return primitive.bind(args[0], axis=axis + (axis >= bdim), reverse=reverse), bdim
 
-    primitive = make_primitive(name, type_rule, evaluate)
+    primitive = make_primitive(name, type_rule)
+    def_numpy_or_xla(primitive, evaluate, by_xla)
     primitive_batchers[primitive] = batch
     register_lowering(primitive, lowering)
     function.__name__ = function.__qualname__ = name
@@ -80,8 +81,40 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
     return primitive, function
 
 
+_SHORT = 1024  # NumPy's running sums of so many are good enough, and faster
+_TILE = 16  # elements of which XLA makes one running sum
+
+
 def _running(ufunc):
-    return lambda x, axis: accumulate(ufunc, in_bytes(x), axis)
+    return lambda x, axis: _accumulate(ufunc, in_bytes(x), axis)
+
+
+def _accumulate(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
+    """All running sums or products along a dimension, as `ufunc.accumulate`, with smaller errors.
+
+    NumPy adds one number after the other, and the errors grow with their number. Long running
+    results of floats have XLA's bits: those of tiles, combined with those of all the tiles before.
+    """
+    if x.dtype.kind in "iu" or x.shape[axis] <= _SHORT:
+        return ufunc.accumulate(x, axis, x.dtype)
+    rows = x.reshape(math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1:]))
+    return _accumulate_tiles(ufunc, rows).reshape(x.shape)
+
+
+def _accumulate_tiles(ufunc: np.ufunc, x: np.ndarray) -> np.ndarray:
+    """The running results along the middle one of three dimensions."""
+    before, n, after = x.shape
+    if n <= _TILE:
+        return ufunc.accumulate(x, 1, x.dtype)
+    tiles = -(-n // _TILE)
+    out = np.full((before, tiles, _TILE, after), ufunc.identity, x.dtype)
+    flat = out.reshape(before, tiles * _TILE, after)
+    flat[:, :n] = x
+    for i in range(1, _TILE):
+        ufunc(out[:, :, i - 1], out[:, :, i], out=out[:, :, i])
+    before_each = _accumulate_tiles(ufunc, out[:, :, -1])[:, :-1, None]
+    ufunc(out[:, 1:], before_each, out=out[:, 1:])
+    return flat[:, :n]
 
 
 def _extremes(ufunc):
@@ -194,11 +227,10 @@ cumprod_p, cumprod = cumulative_row(
     _lower_cumulative(nary_rule("multiply"), lambda dtype: dtype.type(1)), "The running product.")
 cummax_p, cummax = cumulative_row(
     "cummax", NUMBER, _extremes(np.maximum), _lower_cumulative(_maximum, lowest),
-    "The running maximum.")
+    "The running maximum.", lambda x, **params: has_nan(x))
 cummin_p, cummin = cumulative_row(
     "cummin", NUMBER, _extremes(np.minimum), _lower_cumulative(_minimum, highest),
-    "The running minimum.")
-leave_nan_to_xla(cummax_p, cummin_p)
+    "The running minimum.", lambda x, **params: has_nan(x))
 cumlogsumexp_p, cumlogsumexp = cumulative_row(
     "cumlogsumexp", INEXACT, _from_zero(_log_of_running_sum),
     _lower_cumulative(_lower_logaddexp, lowest), "The running log of the sum of exponentials.")

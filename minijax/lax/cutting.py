@@ -496,5 +496,3 @@ def unstack(x, axis: int = 0) -> tuple:
       ValueError: an axis out of bounds.
     """
     return tuple(unstack_p.bind(x, axis=canonical_axis(axis, typeof(x).ndim)))
-
-

@@ -29,6 +29,7 @@ from ..core.dtypes import (
     scalar_types,
     to_inexact_dtype,
 )
+from ..core.evaluation import in_bytes
 from ..core.lowering import element_types
 
 bool_ = np.bool_
@@ -95,11 +96,6 @@ element_types.update({
     "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
     "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
 })  # fmt: skip
-
-
-def in_bytes(x: np.ndarray) -> np.ndarray:
-    """Integers of fewer than eight bits as int8, with which NumPy computes; others as they are."""
-    return x.astype(np.int8) if x.dtype.kind == "V" and issubdtype(x.dtype, np.integer) else x
 
 
 def bits_as(letter: str, x: np.ndarray) -> np.ndarray:

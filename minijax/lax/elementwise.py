@@ -14,9 +14,9 @@ import numpy as np
 
 from ..checks import primitives as checks
 from ..core import dtypes
-from ..core.array import def_numpy
-from ..core.batching import batch_size, bdim_at_front, primitive_batchers
+from ..core.batching import batch_size, bdim_at_front, fill_trailing, primitive_batchers
 from ..core.core import ShapedArray, typeof
+from ..core.evaluation import divide, in_bytes, minimum
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
@@ -25,9 +25,7 @@ from ..core.primitives import (
     NUMBER,
     add_p,
     all_weak,
-    broadcast_in_dim,
     convert,
-    convert_element_type_p,
     cos_p,
     div_p,
     eq_p,
@@ -55,14 +53,11 @@ from .complex_numbers import (
     conj,
     numpy_log1p,
     numpy_square,
-    quotient,
     real,
     real_part_dtype,
     unsigned_zero,
 )
-from .complex_order import clamp as clamp_host
-from .complex_order import maximum, minimum
-from .dtypes import check_and_canonicalize_user_dtype, in_bytes, itemsize_bits, of_any_size
+from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits, of_any_size
 from .families import (
     FLOAT,
     REAL,
@@ -179,106 +174,12 @@ def convert_element_type(operand, new_dtype):
 
 
 # ----------------------------------------------------------------------------------------------
-# The evaluation of starters as XLA does it, where NumPy differs
-
-
-def _div(x, y):
-    """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
-    if x.dtype.kind == "c":
-        return quotient(x, y)
-    x, y = in_bytes(x), in_bytes(y)
-    if x.dtype.kind not in "iu":
-        return np.divide(x, y)
-    whole = np.floor_divide(x - np.fmod(x, y), y)
-    by_zero = np.equal(y, 0)
-    return np.where(by_zero, ~np.zeros_like(x), whole) if by_zero.any() else whole
-
-
-def _integer_pow(x, *, y):
-    """Repeated squaring: exact for integers, accurate for complex numbers."""
-    result, base, n = None, x, builtins.abs(y)
-    while n:
-        if n & 1:
-            result = base if result is None else result * base
-        n >>= 1
-        base = base * base if n else base
-    if result is None:
-        return np.ones_like(x)
-    return _div(np.ones_like(result), result) if y < 0 else result
-
-
-def _select_n(which, *cases):
-    """Integers choose among any number of cases."""
-    if which.dtype == bool:
-        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
-    result = cases[-1]
-    for i in reversed(range(len(cases) - 1)):
-        result = np.where(which <= i, cases[i], result)
-    return result
-
-
-def convert_values(x, *, new_dtype, weak_type):
-    """The values of a NumPy array in another type, as XLA converts them."""
-    if x.dtype.kind == "c" and np.dtype(new_dtype).kind != "c":
-        x = x.real
-    from_integers = dtypes.issubdtype(x.dtype, np.integer) or x.dtype == bool
-    if dtypes.issubdtype(new_dtype, np.integer) and not from_integers:
-        return _saturate(x, np.dtype(new_dtype))
-    return in_bytes(x).astype(new_dtype)  # NumPy cannot cast int4 to uint4
-
-
-def _saturate(x, dtype):
-    """From floats to integers: out of range to the nearest end, NaN to zero."""
-    info = dtypes.iinfo(dtype)
-    low, high = float(info.min), float(info.max)
-    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
-        return x.astype(dtype)
-    wide = np.asarray(x, np.float64)
-    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
-    whole = np.int8 if dtype.kind == "V" else dtype
-    return np.where(wide >= high, info.max, inside.astype(whole)).astype(dtype)
-
-
-def_numpy(div_p, _div)
-def_numpy(max_p, maximum)
-def_numpy(integer_pow_p, _integer_pow)
-def_numpy(select_n_p, _select_n)
-def_numpy(convert_element_type_p, convert_values)
-
-
-def _select_n_batching(args, dims):
-    """Repeat as few operands as possible: those of one choice for all examples stay as they are."""
-    (which, *cases), (which_dim, *case_dims) = args, dims
-    alike = all(d == case_dims[0] for d in case_dims)
-    if alike and which_dim == case_dims[0] and _shape(which) == _shape(cases[0]):
-        return select_n_p.bind(which, *cases), which_dim
-    if alike and not _ndim(which):  # one choice for all examples
-        return select_n_p.bind(which, *cases), case_dims[0]
-    size = batch_size(args, dims)
-    which = bdim_at_front(which, which_dim, size) if _ndim(which) else which
-    if any(map(_ndim, cases)):
-        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
-    rank = builtins.max(_ndim(which), _ndim(cases[0]))
-    which = which if not _ndim(which) else fill_trailing(which, _shape(cases[0]), rank)
-    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
-    return select_n_p.bind(which, *cases), 0
-
-
-def fill_trailing(x, shape: tuple[int, ...], rank: int):
-    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
-    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
-
-
-primitive_batchers[select_n_p] = _select_n_batching
-
-
-# ----------------------------------------------------------------------------------------------
 # Elementary functions
 
 
 def _logistic(x):
     if x.dtype.kind == "c":  # exp(-x) may be infinite in both parts
-        return quotient(np.ones_like(x), 1 + np.exp(-x))
+        return divide(np.ones_like(x), 1 + np.exp(-x))
     return 1 / (1 + np.exp(-x))
 
 
@@ -288,7 +189,7 @@ def _square(x):
 
 def _rsqrt(x):
     root = np.sqrt(x)
-    return _div(np.ones_like(root), root)
+    return divide(np.ones_like(root), root)
 
 
 def _lower_exp2(ctx, x):
@@ -479,8 +380,15 @@ def _clamp_batching(args, dims):
     return clamp(low, x, high), 0
 
 
-clamp_p = make_primitive("clamp", _clamp_type)
-def_numpy(clamp_p, clamp_host)
+def _clamp(low, x, high):
+    """`x` in the interval from `low` to `high`; XLA compares only the real parts of each."""
+    if x.dtype.kind != "c":
+        return np.minimum(np.maximum(low, x), high)
+    raised = np.where(low.real >= x.real, low, x)
+    return np.where(high.real >= raised.real, raised, high)
+
+
+clamp_p = make_primitive("clamp", _clamp_type, _clamp)
 register_lowering(clamp_p, nary_rule("clamp"))
 primitive_batchers[clamp_p] = _clamp_batching
 defjvp2(clamp_p,

@@ -152,11 +152,9 @@ def all_at_front(args: Sequence, dims: Sequence[int | None]) -> list:
     return [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
 
 
-def never_weak(primitive: Primitive) -> None:
-    """Make the type of the result strong, whatever the operands' types."""
-    rule = primitive.abstract_eval
-    primitive.def_abstract_eval(
-        lambda *avals, **params: rule(*avals, **params).strip_weak_type())
+def never_weak(rule: Callable) -> Callable:
+    """A type rule whose result is strong, whatever the operands' types."""
+    return lambda *avals, **params: rule(*avals, **params).strip_weak_type()
 
 
 def const_like(x, value):

@@ -9,20 +9,18 @@ all: those are what RFFT returns, and what IRFFT starts from.
 from __future__ import annotations
 
 import enum
-import functools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..core import dtypes
-from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..core.transposition import deflinear2
-from ..runtime.dispatch import apply_primitive
+from ..runtime.dispatch import def_numpy_or_xla
 from . import complex_numbers
 from . import elementwise as prim
 from .dtypes import to_complex_dtype
@@ -107,21 +105,9 @@ def _lower_fft(ctx, x, *, fft_type, fft_lengths):
 
 
 fft_p = make_primitive("fft", _fft_type)
-def_numpy(fft_p, _fft)
-_small_fft, _large_fft = fft_p.impl, functools.partial(apply_primitive, fft_p)
-SMALL = 2**14
+SMALL = 2**14  # elements, for which NumPy is faster than a program of XLA's is compiled
+def_numpy_or_xla(fft_p, _fft, lambda x, **params: x.size > SMALL)
 register_lowering(fft_p, _lower_fft)
-
-
-@fft_p.def_impl
-def _evaluate(x, **params):
-    """By NumPy what takes less time than XLA's program takes to compile and to start."""
-    return (_small_fft if _is_small(typeof(x)) else _large_fft)(x, **params)
-
-
-def _is_small(aval):
-    return aval.size <= SMALL
-
 
 
 @staged(static_argnames=("fft_type", "fft_lengths"))

@@ -16,15 +16,13 @@ from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive, select
-from . import bitwise, slicing
+from . import bitwise
 from . import elementwise as prim
 from .cutting import concatenate
 from .families import lower_fun
 from .reductions import reduce_and
 from .shaping import broadcast_in_dim, expand_dims, full_like
-from .slicing import sizes_vector
 from .windows import (
-    CLIP,
     FILL_OR_DROP,
     PROMISE_IN_BOUNDS,
     GatherDimensionNumbers,
@@ -40,6 +38,7 @@ from .windows import (
     locate,
     result_order,
     shifted,
+    sizes_vector,
     window_dims,
 )
 
@@ -238,7 +237,7 @@ def _gather_jvp(t, operand, indices, *, fill_value, **params):
 defjvp(gather_p, _gather_jvp, None)
 
 
-def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indices,
+def gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indices,
                      indices_are_sorted, **params):
     """The examples are one more window dimension, one more index dimension, or a pair of both."""
     (x, indices), (x_dim, indices_dim) = args, dims
@@ -264,34 +263,7 @@ def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indic
                   indices_are_sorted=indices_are_sorted, **params), 0
 
 
-def batched_starts(starts, dims):
-    """The starts of a dynamic slice, one by one, as gather's indices; and their batch dimension."""
-    size = next((typeof(i).shape[0] for i, d in zip(starts, dims) if d is not None), None)
-    if not starts:
-        return np.zeros((0,), np.int32), None
-    if size is None:
-        return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
-    columns = [broadcast_in_dim(i, (size, 1), () if d is None else (0,))
-               for i, d in zip(starts, dims)]
-    return concatenate(columns, 1), 0
-
-
-def _dynamic_slice_batching(args, dims, *, slice_sizes):
-    """A dynamic slice is a gather of one window, and many are a gather of many.
-
-    It takes the place of chapter 4's rule, which copied more than it needed.
-    """
-    (x, *starts), (x_dim, *start_dims) = args, dims
-    indices, indices_dim = batched_starts(starts, start_dims)
-    every = tuple(range(len(slice_sizes)))
-    return _gather_batching(
-        (x, indices), (x_dim, indices_dim), slice_sizes=slice_sizes, unique_indices=True,
-        dimension_numbers=GatherDimensionNumbers(every, (), every), indices_are_sorted=True,
-        mode=CLIP, fill_value=None)
-
-
-primitive_batchers[gather_p] = _gather_batching
-primitive_batchers[slicing.dynamic_slice_p] = _dynamic_slice_batching
+primitive_batchers[gather_p] = gather_batching
 
 
 # ----------------------------------------------------------------------------------------------

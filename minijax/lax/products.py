@@ -7,18 +7,11 @@ lowering rule here converts to these types before and after.
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from ..checks.sequences import integers
-from ..core import dtypes
-from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
-from .elementwise import convert_values
 from .out_shardings import bind_sharded
 from .precision import canonical_precision, is_algorithm
 
@@ -105,57 +98,6 @@ def batch_matmul(lhs, rhs, precision=None):
                          f"{ndim}, {typeof(rhs).ndim}")
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
-
-
-# ----------------------------------------------------------------------------------------------
-# Evaluation in the types in which XLA computes
-
-
-def _evaluate_product(x, y, *, dimension_numbers, precision, preferred_element_type):
-    (x_contract, y_contract), (x_batch, _) = dimension_numbers
-    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
-    if precision is not None and type(precision) is not tuple:  # an algorithm
-        return precision.multiply(_evaluate_product, x, y, dimension_numbers, dtype)
-    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
-            and x_contract == (x.ndim - 1,) and y_contract == (0,):
-        return np.dot(x, y)
-    if x.dtype != y.dtype:  # as XLA's CPU backend, which multiplies like with like
-        x, y = (convert_values(v, new_dtype=dtype, weak_type=False) for v in (x, y))
-    operand, compute = x.dtype, _compute_dtype(x.dtype, dtype)
-    x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
-    out = _multiply_matrices(x, y, dimension_numbers)
-    if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
-        return convert_values(out.astype(operand, copy=False), new_dtype=dtype, weak_type=False)
-    out = out.real if out.dtype.kind == "c" != dtype.kind else out
-    return out.astype(dtype, copy=False)
-
-
-def _compute_dtype(operand, result):
-    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
-    of the operands; but at least single precision."""
-    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
-    dtype = operand if loses else result
-    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
-
-
-def _multiply_matrices(x, y, dimension_numbers):
-    """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
-    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
-    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
-    left = _as_matrices(x, x_batch, x_free, x_contract)
-    right = _as_matrices(y, y_batch, y_contract, y_free)
-    return np.matmul(left, right).reshape(shape)
-
-
-def _as_matrices(x, batch, rows, columns):
-    sizes = [x.shape[d] for d in batch]
-    n, m = (math.prod(x.shape[d] for d in dims) for dims in (rows, columns))
-    return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
-
-
-def_numpy(dot_general_p, _evaluate_product)
 
 
 # ----------------------------------------------------------------------------------------------

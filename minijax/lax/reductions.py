@@ -12,9 +12,9 @@ import numpy as np
 from ..checks import primitives as checks
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.array import def_numpy
 from ..core.batching import defreducer
 from ..core.core import Primitive, ShapedArray, typeof
+from ..core.evaluation import accumulate_wide, extreme_of, minimum
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
 from ..core.lowering import (
     comparison_kind,
@@ -39,9 +39,7 @@ from ..core.primitives import (
     reduction,
     squeeze,
 )
-from ..summation import ENOUGH, extremum, has_many_rows, has_short_rows, sum_rows
 from .complex_lowering import reduce_extremum_rule
-from .complex_order import leave_nan_to_xla
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -52,9 +50,9 @@ from .shaping import reshape
 
 
 def reduction_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable,
-                  doc: str) -> tuple[Primitive, Callable]:
+                  doc: str, typed: Callable = lambda rule: rule) -> tuple[Primitive, Callable]:
     """A reduction with all its rules but the derivative, and its `lax` function."""
-    primitive = reduction(name, accepted, numpy_rule)
+    primitive = reduction(name, accepted, numpy_rule, typed)
     defreducer(primitive)
     register_lowering(primitive, lowering)
     return primitive, reduction_function(primitive, doc)
@@ -74,30 +72,6 @@ def reduction_function(primitive: Primitive, doc: str) -> Callable:
         "  ValueError: a repeated axis, or one out of bounds.\n"
     )
     return function
-
-
-def accumulate_wide(ufunc: np.ufunc) -> Callable:
-    """Reduce half precision in single, as XLA does, and keep the dtype otherwise."""
-
-    def rule(x, *, axes):
-        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        out = ufunc.reduce(x.astype(np.float32) if narrow else x, axis=axes,
-                           dtype=np.float32 if narrow else x.dtype)
-        return out.astype(x.dtype) if narrow else out
-
-    return rule
-
-
-_sum_plainly = accumulate_wide(np.add)
-
-
-def _sum(x, *, axes):
-    if has_many_rows(x.dtype, x.shape, axes) and x.flags.c_contiguous:
-        return sum_rows(x, axes)
-    return _sum_plainly(x, axes=axes)
-
-
-def_numpy(reduce_sum_p, _sum)
 
 
 @functools.cache
@@ -127,19 +101,9 @@ def _plain(ufunc):
     return lambda x, *, axes: ufunc.reduce(x, axis=axes)
 
 
-def _extremum(ufunc, start):
-    def rule(x, *, axes):
-        if x.size >= ENOUGH and has_short_rows(x.dtype, x.shape, axes):
-            return extremum(ufunc, x, axes)
-        return ufunc.reduce(x, axis=axes, initial=start(x.dtype)) if axes else x
-
-    return rule
-
-
-def_numpy(reduce_max_p, _extremum(np.maximum, lowest))
 reduce_max = reduction_function(reduce_max_p, "The maximum over `axes`; NaN if there is one.")
 reduce_min_p, reduce_min = reduction_row(
-    "reduce_min", ANY, _extremum(np.minimum, highest),
+    "reduce_min", ANY, extreme_of(np.minimum, minimum, highest),
     reduce_extremum_rule("minimum", "LT", highest),
     "The minimum over `axes`; NaN if there is one.")
 reduce_prod_p, reduce_prod = reduction_row(
@@ -147,19 +111,17 @@ reduce_prod_p, reduce_prod = reduction_row(
     "The product over `axes`.")
 reduce_and_p, reduce_and = reduction_row(
     "reduce_and", BOOL_OR_INT, _plain(np.bitwise_and), reduce_rule("and", all_ones),
-    "The conjunction over `axes`, bit by bit.")
+    "The conjunction over `axes`, bit by bit.", never_weak)
 reduce_or_p, reduce_or = reduction_row(
     "reduce_or", BOOL_OR_INT, _plain(np.bitwise_or), reduce_rule("or", _zero),
-    "The disjunction over `axes`, bit by bit.")
+    "The disjunction over `axes`, bit by bit.", never_weak)
 reduce_xor_p, reduce_xor = reduction_row(
     "reduce_xor", BOOL_OR_INT, _plain(np.bitwise_xor), reduce_rule("xor", _zero),
-    "The exclusive or over `axes`, bit by bit.")
+    "The exclusive or over `axes`, bit by bit.", never_weak)
 
-leave_nan_to_xla(reduce_max_p, reduce_min_p)
 defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)
-    never_weak(p)
 
 
 def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):

@@ -10,11 +10,11 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
+from ..core.evaluation import in_bytes
 from ..core.forward import defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
 from ..core.lowering import select as emit_select
 from ..core.primitives import NUMBER, bool_dtype, elementwise_type, make_primitive
-from .dtypes import in_bytes
 from .families import FLOAT, unary_row
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..checks.primitives import same_dtypes
-from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
@@ -20,15 +19,13 @@ from ..core.lowering import register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose, is_undefined_primal
-from ..runtime.dispatch import apply_primitive
+from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context
 from . import elementwise as prim
-from . import slicing
-from .complex_order import leave_nan_to_xla
+from .complex_numbers import has_nan
 from .families import emit_region, lower_fun
-from .gathering import batched_starts, gather, gather_p
+from .gathering import gather, gather_p
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
-from .slicing import sizes_vector
 from .windows import (
     CLIP,
     GatherScatterMode,
@@ -46,6 +43,7 @@ from .windows import (
     result_order,
     shifted,
     sizes_of_updates,
+    sizes_vector,
     window_dims,
 )
 
@@ -146,29 +144,27 @@ def _combine_in_turn(combine, view, index, updates):
 # The primitives
 
 
-def _scatter_primitive(name: str, combine: np.ufunc | None) -> Primitive:
+def _scatter_primitive(name: str, combine: np.ufunc | None, by_xla: Callable) -> Primitive:
     primitive = make_primitive(name, _scatter_shape)
-    def_numpy(primitive, _scatter_rule(combine))
+    def_numpy_or_xla(primitive, _scatter_rule(combine), by_xla)
     return primitive
 
 
-scatter_p = _scatter_primitive("scatter", None)
+def _beside_nan(operand, indices, updates, **params):
+    return has_nan(operand, updates)
 
 
-def _scatter_or_apply(*operands, evaluate=scatter_p.impl, **params):
-    """The evaluation of `scatter`; that of `scatter_apply`, whose function is a jaxpr, by XLA."""
-    if params["update_jaxpr"] is None:
-        return evaluate(*operands, **params)
-    return apply_primitive(scatter_p, *operands, **params)
+def _applies_function(*operands, update_jaxpr, **params):
+    """Whether it is `scatter_apply`, whose function is a jaxpr."""
+    return update_jaxpr is not None
 
 
-scatter_p.def_impl(_scatter_or_apply)
-scatter_add_p = _scatter_primitive("scatter-add", np.add)
-scatter_sub_p = _scatter_primitive("scatter-sub", np.subtract)
-scatter_mul_p = _scatter_primitive("scatter-mul", np.multiply)
-scatter_min_p = _scatter_primitive("scatter-min", np.minimum)
-scatter_max_p = _scatter_primitive("scatter-max", np.maximum)
-leave_nan_to_xla(scatter_min_p, scatter_max_p)
+scatter_p = _scatter_primitive("scatter", None, _applies_function)
+scatter_add_p, scatter_sub_p, scatter_mul_p = [
+    _scatter_primitive(name, combine, lambda *operands, **params: False) for name, combine in (
+        ("scatter-add", np.add), ("scatter-sub", np.subtract), ("scatter-mul", np.multiply))]
+scatter_min_p = _scatter_primitive("scatter-min", np.minimum, _beside_nan)
+scatter_max_p = _scatter_primitive("scatter-max", np.maximum, _beside_nan)
 SCATTERS = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
 
 
@@ -474,7 +470,7 @@ deftranspose(scatter_p, _scatter_transpose_operand, None, _scatter_transpose_upd
 # Batching
 
 
-def _scatter_batching(primitive, args, dims, *, dimension_numbers, **params):
+def scatter_batching(primitive, args, dims, *, dimension_numbers, **params):
     """Each example is written into its own copy of the operand."""
     x, indices, updates = args
     size = next(typeof(a).shape[d] for a, d in zip(args, dims) if d is not None)
@@ -490,20 +486,8 @@ def _scatter_batching(primitive, args, dims, *, dimension_numbers, **params):
     return primitive.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
 
 
-def _dynamic_update_slice_batching(args, dims):
-    """Updating many examples is a scatter of one window into each."""
-    (x, update, *starts), (x_dim, update_dim, *start_dims) = args, dims
-    indices, indices_dim = batched_starts(starts, start_dims)
-    every = tuple(range(len(starts)))
-    return _scatter_batching(
-        scatter_p, (x, indices, update), (x_dim, indices_dim, update_dim),
-        dimension_numbers=ScatterDimensionNumbers(every, (), every), indices_are_sorted=True,
-        unique_indices=True, mode=CLIP, update_jaxpr=None, update_consts=())
-
-
-primitive_batchers[slicing.dynamic_update_slice_p] = _dynamic_update_slice_batching
 for _primitive in SCATTERS:
-    primitive_batchers[_primitive] = functools.partial(_scatter_batching, _primitive)
+    primitive_batchers[_primitive] = functools.partial(scatter_batching, _primitive)
 
 
 # ----------------------------------------------------------------------------------------------

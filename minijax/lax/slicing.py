@@ -5,36 +5,34 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..checks.primitives import known_sizes
 from ..checks.sequences import size_along
 from ..core import dtypes
-from ..core.batching import batch_size, bdim_at_front, primitive_batchers
+from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import instantiate_zeros, primitive_jvps, zeros
 from ..core.lowering import ints_text, register_lowering, typed_text
 from ..core.primitives import (
     add,
     all_weak,
-    bitwise_and,
     broadcast_in_dim,
     canonical_axis,
     convert,
     expand_dims,
-    ge,
     lt,
     make_primitive,
     select,
-    sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from .cutting import pad, slice_in_dim
-from .elementwise import clamp
+from . import scattering
+from .cutting import concatenate, slice_in_dim
+from .gathering import gather_batching
 from .out_shardings import cotangent_aval
-from .shaping import broadcasted_iota, squeeze
+from .shaping import squeeze
+from .windows import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
 
 # ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value
@@ -144,16 +142,6 @@ def _for_each_dimension(name, allow_negative, starts, shape):
             raise ValueError(f"{name}: index {i} is out of bounds for a dimension of size {n} if "
                              "allow_negative_indices=False.")
     return list(map(bool, allow_negative))
-
-
-def size_value(size, dtype) -> Any:
-    """A size as a scalar, or the greatest of its dtype."""
-    return dtype.type(min(size, np.iinfo(dtype).max))
-
-
-def sizes_vector(sizes, dtype) -> Any:
-    """Sizes as the elements of a vector."""
-    return np.array([size_value(size, dtype) for size in sizes], dtype)
 
 
 def counts_to(size: int, dtype) -> bool:
@@ -315,123 +303,38 @@ primitive_transposes[dynamic_update_slice_p] = _dynamic_update_slice_transpose
 # Batching
 
 
-def _shape(x):
-    return typeof(x).shape
-
-
-def _ndim(x):
-    return typeof(x).ndim
+def _batched_starts(starts, dims):
+    """The starts of a dynamic slice, one by one, as gather's indices; and their batch dimension."""
+    size = next((typeof(i).shape[0] for i, d in zip(starts, dims) if d is not None), None)
+    if not starts:
+        return np.zeros((0,), np.int32), None
+    if size is None:
+        return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    columns = [broadcast_in_dim(i, (size, 1), () if d is None else (0,))
+               for i, d in zip(starts, dims)]
+    return concatenate(columns, 1), 0
 
 
 def _batch_dynamic_slice(args, dims, *, slice_sizes):
-    """Where the start is the same for all examples, slice all at once; then for each its own."""
+    """A dynamic slice is a gather of one window, and many are a gather of many."""
     (x, *starts), (x_dim, *start_dims) = args, dims
-    x = bdim_at_front(x, x_dim, batch_size(args, dims))
-    own = _own_dimensions(x, slice_sizes, start_dims)
-    x = _slice_in_others(x, slice_sizes, starts, start_dims, own)
-    for d in own:
-        start = _clamped_start(starts[d], _shape(x)[d + 1] - slice_sizes[d])
-        x = _slice_at_own(x, start, slice_sizes[d], d + 1)
-    return x, 0
-
-
-def _own_dimensions(x, sizes, start_dims):
-    """The dimensions in which each example has its own start, and room to move."""
-    return [d for d, bdim in enumerate(start_dims)
-            if bdim is not None and sizes[d] < _shape(x)[d + 1]]
-
-
-def _slice_in_others(x, sizes, starts, start_dims, own):
-    """The dynamic slice of `x`, batched in front, in all dimensions but the `own`."""
-    sizes = [n if d in own else sizes[d] for d, n in enumerate(_shape(x)[1:])]
-    if own and (_shape(x)[0], *sizes) == _shape(x):
-        return x
-    starts = _common_starts(starts, start_dims)
-    return dynamic_slice_p.bind(x, *starts, slice_sizes=(_shape(x)[0], *sizes))
-
-
-def _common_starts(starts, start_dims):
-    """The starts, with zeros for the batch dimension in front, and where examples differ."""
-    dtype = typeof(starts[0]).dtype if starts else np.dtype(np.int32)
-    zero = dtype.type(0)
-    return [zero, *[i if bdim is None else zero for i, bdim in zip(starts, start_dims)]]
-
-
-def _clamped_start(start, highest):
-    """A vector of starts as int32s in [0, highest]."""
-    dtype = typeof(start).dtype
-    highest = dtype.type(min(highest, np.iinfo(dtype).max))
-    clamped = clamp(dtype.type(0), start, highest)
-    return convert(clamped, np.dtype(np.int32))
-
-
-def _slice_at_own(x, start, size, axis):
-    """From each example `x[i]` (in front), `size` elements along `axis` from `start[i]` on.
-
-    By halving: each round decides for every example whether its slice starts in the first or in
-    the second half of the possible starts, and keeps what may still be needed. That is log(n)
-    selections between two static slices, n + size * log(n) elements copied for each example. It is
-    exact for all types and values (no 0 * inf), has a derivative, and needs no other primitive.
-    Chapter 11 has one that copies only `size` elements, `gather`.
-    """
-    last = _shape(x)[axis] - size
-    while last:
-        step = (last + 1) // 2
-        far = ge(start, np.int32(step))
-        here = slice_in_dim(x, 0, size + last - step, 1, axis)
-        there = slice_in_dim(x, step, size + last, 1, axis)
-        x = select(broadcast_in_dim(far, _shape(here), (0,)), there, here)
-        last -= step
-        if last:
-            start = select(far, sub(start, np.int32(step)), start)
-    return x
+    indices, indices_dim = _batched_starts(starts, start_dims)
+    every = tuple(range(len(slice_sizes)))
+    return gather_batching(
+        (x, indices), (x_dim, indices_dim), slice_sizes=slice_sizes, unique_indices=True,
+        dimension_numbers=GatherDimensionNumbers(every, (), every), indices_are_sorted=True,
+        mode=CLIP, fill_value=None)
 
 
 def _batch_dynamic_update_slice(args, dims):
-    """As `_dynamic_slice`: what all examples share is cut out, updated, and written back."""
+    """Updating many examples is a scatter of one window into each."""
     (x, update, *starts), (x_dim, update_dim, *start_dims) = args, dims
-    size = batch_size(args, dims)
-    x, update = bdim_at_front(x, x_dim, size), bdim_at_front(update, update_dim, size)
-    sizes = _shape(update)[1:]
-    own = _own_dimensions(x, sizes, start_dims)
-    if own:
-        part = _slice_in_others(x, sizes, starts, start_dims, own)
-        update = _update_at_own(part, update, starts, own)
-        if _shape(update) == _shape(x):
-            return update, 0
-    starts = _common_starts(starts, start_dims)
-    return dynamic_update_slice_p.bind(x, update, *starts), 0
-
-
-def _update_at_own(x, update, starts, own):
-    """Each example `x[i]` with `update[i]` written at its own start, in the `own` dimensions.
-
-    The update is moved to its place, and then a mask of this place selects it.
-    """
-    inside = np.True_
-    for d in own:
-        n, size = _shape(x)[d + 1], _shape(update)[d + 1]
-        start = _clamped_start(starts[d], n - size)
-        update = _moved_to(update, start, n, d + 1)
-        inside = bitwise_and(inside, _between(start, size, _shape(x), d + 1))
-    return select(inside, update, x)
-
-
-def _moved_to(x, start, n, axis):
-    """Each example `x[i]` among zeros, so that along `axis` it starts at `start[i]` of `n`."""
-    size = _shape(x)[axis]
-    config = [(0, 0, 0)] * _ndim(x)
-    config[axis] = (n - size, n - size, 0)
-    padded = pad(x, typeof(x).dtype.type(0), config)
-    return _slice_at_own(padded, sub(np.int32(n - size), start), n, axis)
-
-
-def _between(start, size, shape, axis):
-    """An array of booleans: whether, along `axis`, it is among the `size` from `start[i]` on."""
-    position = broadcasted_iota(np.int32, shape, axis)
-    start = broadcast_in_dim(start, shape, (0,))
-    end = add(start, np.int32(size))
-    return bitwise_and(ge(position, start), lt(position, end))
+    indices, indices_dim = _batched_starts(starts, start_dims)
+    every = tuple(range(len(starts)))
+    return scattering.scatter_batching(
+        scattering.scatter_p, (x, indices, update), (x_dim, indices_dim, update_dim),
+        dimension_numbers=ScatterDimensionNumbers(every, (), every), indices_are_sorted=True,
+        unique_indices=True, mode=CLIP, update_jaxpr=None, update_consts=())
 
 
 primitive_batchers[dynamic_slice_p] = _batch_dynamic_slice

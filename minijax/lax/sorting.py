@@ -22,7 +22,6 @@ from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import dtypes as dtypes_of_lax
 from . import elementwise as prim
-from .complex_order import sort_keys
 from .families import emit_region, lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
@@ -57,7 +56,7 @@ def _order(keys, axis):
     """The indices along `axis` that sort by the first key, and by the next where that is equal."""
     if keys[0].dtype.name == "bfloat16":
         keys = [x.astype(np.float32) if x.dtype.name == "bfloat16" else x for x in keys]
-    keys = [part for x in keys for part in sort_keys(x)]
+    keys = [part for x in keys for part in ([x.real, x.imag] if x.dtype.kind == "c" else [x])]
     if len(keys) == 1:
         return keys[0].argsort(axis, kind="stable")
     return np.lexsort(keys[::-1], axis)

@@ -17,9 +17,10 @@ from .elementwise import add, exp, mul, neg, square
 from .families import FLOAT, chlo_rule, const_like, give_rules, unary_row
 
 
-def special_primitive(name: str, arity: int, lowering: Callable) -> Primitive:
+def special_primitive(name: str, arity: int, lowering: Callable,
+                      typed: Callable = lambda rule: rule) -> Primitive:
     """An elementwise primitive of floats, evaluated by compiling it. Its JVP is still to come."""
-    primitive = make_primitive(name, elementwise_type(name, [FLOAT] * arity))
+    primitive = make_primitive(name, typed(elementwise_type(name, [FLOAT] * arity)))
     give_rules(primitive, arity, None, lowering=lowering)
     return primitive
 

@@ -280,3 +280,11 @@ def flag(value) -> str:
     return str(bool(value)).lower()
 
 
+def size_value(size: int, dtype: np.dtype) -> Any:
+    """A size as a scalar, or the greatest of its dtype."""
+    return dtype.type(min(size, np.iinfo(dtype).max))
+
+
+def sizes_vector(sizes: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """Sizes as the elements of a vector."""
+    return np.array([size_value(size, dtype) for size in sizes], dtype)

@@ -13,7 +13,6 @@ from ..lax.gathering import gather
 from ..lax.operators import less
 from ..lax.precision import Precision
 from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
-from ..lax.slicing import size_value
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,
@@ -21,6 +20,7 @@ from ..lax.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
     index_dtype,
+    size_value,
 )
 from ._arguments import (
     canonical_axis,

@@ -25,7 +25,8 @@ from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.operators import reshape_method
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
-from ..lax.slicing import dynamic_slice_in_dim, size_value
+from ..lax.slicing import dynamic_slice_in_dim
+from ..lax.windows import size_value
 from ..source import user_stacklevel
 from ._arguments import (
     canonical_axis,

@@ -281,12 +281,12 @@ def _computed_once(bits):
 
 
 def _primitive(name: str, function: Callable, result_type: Callable,
-               lowered: Callable = lambda out: out) -> Primitive:
+               lowered: Callable = lambda out: out, batcher: Callable = defvectorized) -> Primitive:
     """A primitive that is evaluated as `function`. A program computes `lowered` of its result."""
     primitive, function = Primitive(name), in_mode(function)
     primitive.def_impl(function)
     primitive.def_abstract_eval(result_type)
-    defvectorized(primitive)
+    batcher(primitive)
     defjvp_zero(primitive)
     register_lowering(primitive, lower_fun(
         lambda *args, **params: lowered(function(*args, **params))))
@@ -326,7 +326,7 @@ random_bits_p = _primitive(
     lambda keys, *, bit_width, shape, **mode: ShapedArray(keys.shape + shape, f"uint{bit_width}"),
     _computed_once)
 random_fold_in_p = _primitive(
-    "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
-defbroadcasting(random_fold_in_p)
-random_clone_p = _primitive("random_clone", lambda keys: keys, lambda keys: keys)
-random_clone_p.def_impl(copy_p.bind)  # another array, for those who keep account of keys
+    "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type,
+    batcher=defbroadcasting)
+# Another array, for those who keep account of keys.
+random_clone_p = _primitive("random_clone", copy_p.bind, lambda keys: keys)

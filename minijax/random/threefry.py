@@ -13,7 +13,7 @@ import functools
 import numpy as np
 
 from ..core.array import def_numpy
-from ..core.batching import defbroadcasting, primitive_batchers
+from ..core.batching import defbroadcasting
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering
@@ -119,15 +119,6 @@ threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
 threefry2x32_p.def_abstract_eval(_result_types)
 def_numpy(threefry2x32_p, _evaluate)
 defbroadcasting(threefry2x32_p)
-_batch_one_result = primitive_batchers[threefry2x32_p]
-
-
-def _batch(args, dims):
-    outs, dim = _batch_one_result(args, dims)
-    return outs, [dim, dim]
-
-
-primitive_batchers[threefry2x32_p] = _batch
 defjvp_zero(threefry2x32_p)
 
 

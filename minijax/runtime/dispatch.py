@@ -6,10 +6,14 @@ The counterpart in JAX is `jax/_src/dispatch.py`, where all primitives are evalu
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import settings
-from ..core.core import Primitive
+from ..core.array import def_numpy
+from ..core.core import Primitive, eval_trace, set_current_trace
 from ..core.jit import JitFunction, jit
 
 
@@ -33,3 +37,18 @@ def apply_primitive(primitive: Primitive, *args, **params) -> Any:
         return call(*args)
     with settings.disable_jit(False):  # the setting concerns the user's functions only
         return call(*args)
+
+
+def def_numpy_or_xla(primitive: Primitive, rule: Callable, by_xla: Callable) -> None:
+    """Evaluate a primitive on NumPy by `rule`; or by XLA, if `by_xla` says so of its operands.
+
+    Args:
+      by_xla: `(*NumPy values, **params)` -> a truth value.
+    """
+    def evaluate(*values, **params):
+        if not by_xla(*values, **params):
+            return rule(*values, **params)
+        with set_current_trace(eval_trace):
+            return np.asarray(apply_primitive(primitive, *values, **params))
+
+    def_numpy(primitive, evaluate)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from minijax import core
-from minijax.core import batching
 from minijax.core.api import vmap
 from minijax.core.array import Array, as_array
 from minijax.core.batching import primitive_batchers
-from minijax.core.primitives import select_n_p
 from minijax.lax import slicing
 from minijax.lax.shaping import iota_p
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
@@ -56,32 +54,8 @@ ALL = [*PROGRAMS, *STARTS]
 ids = [f"{program.name} {' '.join(program.specs)}" for program in ALL]
 
 
-# Chapters 9 and 11 replace these rules; a library that ends before has no others.
-EARLY = {select_n_p: batching._select_n,
-         slicing.dynamic_slice_p: slicing._batch_dynamic_slice,
-         slicing.dynamic_update_slice_p: slicing._batch_dynamic_update_slice}
-EARLY_PROGRAMS = [p for p in ALL if p.name.split()[0] in {"select", *(q.name for q in EARLY)}]
-
-
-@pytest.fixture(params=["last rules", "early rules"])
-def either_rules(request, monkeypatch):
-    if request.param == "early rules":
-        use_early_rules(monkeypatch)
-
-
-def use_early_rules(monkeypatch):
-    for primitive, rule in EARLY.items():
-        monkeypatch.setitem(primitive_batchers, primitive, rule)
-
-
 @pytest.mark.parametrize("program", ALL, ids=ids)
 def test_as_a_loop(program):
-    check_loop(program)
-
-
-@pytest.mark.parametrize("program", EARLY_PROGRAMS, ids=lambda p: f"{p.name} {' '.join(p.specs)}")
-def test_early_rules_as_a_loop(program, monkeypatch):
-    use_early_rules(monkeypatch)
     check_loop(program)
 
 
@@ -174,7 +148,7 @@ EVERYWHERE = np.array([-(2**31), -8, -1, 0, 1, 4, 5, 6, 2**31 - 1], np.int32)
 
 
 @pytest.mark.parametrize("n, size", [(1, 1), (2, 1), (5, 1), (8, 1), (9, 4), (6, 5), (7, 0)])
-def test_own_starts_are_clamped(n, size, either_rules):
+def test_own_starts_are_clamped(n, size):
     x = np.arange(n, dtype=np.int16)
     cut = lambda i: slicing.dynamic_slice_p.bind(x, i, slice_sizes=(size,))
     put = lambda i: slicing.dynamic_update_slice_p.bind(x, np.full(size, -1, np.int16), i)
@@ -184,7 +158,7 @@ def test_own_starts_are_clamped(n, size, either_rules):
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint8, np.int8])
-def test_own_starts_of_any_type(dtype, either_rules):
+def test_own_starts_of_any_type(dtype):
     x = np.arange(300, dtype=np.float32)
     starts = np.array([0, 1, 100, np.iinfo(dtype).max], dtype)
     cut = lambda i: slicing.dynamic_slice_p.bind(x, i, slice_sizes=(7,))
@@ -192,7 +166,7 @@ def test_own_starts_of_any_type(dtype, either_rules):
     np.testing.assert_array_equal(np.asarray(vmap(cut)(starts)), loop)
 
 
-def test_own_starts_carry_no_values_over(either_rules):
+def test_own_starts_carry_no_values_over():
     """A one-hot product would make NaNs of what was not chosen."""
     x = np.array([np.nan, 1, np.inf, 2, -np.inf], np.float32)
     got = vmap(lambda i: slicing.dynamic_slice_p.bind(x, i, slice_sizes=(1,)))(np.array([1, 3]))

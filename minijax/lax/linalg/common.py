@@ -13,6 +13,7 @@ import numpy as np
 
 from ...checks import primitives as checks
 from ...core import dtypes
+from ...core.array import def_numpy
 from ...core.batching import primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.primitives import all_weak, convert, select
@@ -39,6 +40,8 @@ def linear_algebra_primitive(
     accepted: Sequence[tuple] | None = None,
     same_dtypes: bool = True,
     multiple_results: bool = False,
+    batched_in_front: bool = True,
+    numpy_rule: Callable | None = None,
 ) -> Primitive:
     """A primitive with its type, evaluation and batching rules.
 
@@ -49,6 +52,8 @@ def linear_algebra_primitive(
       result_dtypes: `(dtype, **params)` -> dtypes likewise; by default all are of the operands'.
       accepted: the kinds of element types of each operand; floating and complex by default.
       same_dtypes: whether the operands must have one dtype.
+      batched_in_front: whether its batching rule is to bring the examples to the front.
+      numpy_rule: its evaluation on NumPy; by default, it is compiled.
     """
     accepted = accepted or [FLOAT_OR_COMPLEX] * len(ranks)
 
@@ -68,8 +73,12 @@ def linear_algebra_primitive(
 
     primitive = Primitive(name, multiple_results)
     primitive.def_abstract_eval(result_types)
-    primitive.def_impl(functools.partial(apply_primitive, primitive))
-    primitive_batchers[primitive] = functools.partial(_batch_in_front, primitive)
+    if numpy_rule is None:
+        primitive.def_impl(functools.partial(apply_primitive, primitive))
+    else:
+        def_numpy(primitive, numpy_rule)
+    if batched_in_front:
+        primitive_batchers[primitive] = functools.partial(_batch_in_front, primitive)
     return primitive
 
 

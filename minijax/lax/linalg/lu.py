@@ -6,7 +6,6 @@ import numpy as np
 
 from ... import settings
 from ...core.api import vmap
-from ...core.array import def_numpy
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
 from ...core.lowering import emit, register_lowering
@@ -63,8 +62,8 @@ def _swaps(pivots, *, permutation_size):
 
 
 lu_pivots_to_permutation_p = linear_algebra_primitive(
-    "lu_pivots_to_permutation", (1,), _permutation_shape, accepted=[(np.int32,)])
-def_numpy(lu_pivots_to_permutation_p, _swap_in_turn)
+    "lu_pivots_to_permutation", (1,), _permutation_shape, accepted=[(np.int32,)],
+    numpy_rule=_swap_in_turn)
 defjvp_zero(lu_pivots_to_permutation_p)
 _lower_swaps = register_solver(lu_pivots_to_permutation_p, lower_fun(_swaps))
 

@@ -31,7 +31,8 @@ def _shape(a, b, *, left_side, **params):
     return b
 
 
-triangular_solve_p = linear_algebra_primitive("triangular_solve", (2, 2), _shape)
+triangular_solve_p = linear_algebra_primitive(
+    "triangular_solve", (2, 2), _shape, batched_in_front=False)
 
 
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False,

@@ -88,7 +88,8 @@ def _solve_shape(dl, d, du, b, **params):
     return b
 
 
-tridiagonal_solve_p = linear_algebra_primitive("tridiagonal_solve", (1, 1, 1, 2), _solve_shape)
+tridiagonal_solve_p = linear_algebra_primitive(
+    "tridiagonal_solve", (1, 1, 1, 2), _solve_shape, batched_in_front=False)
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):

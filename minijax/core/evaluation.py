@@ -1,0 +1,270 @@
+"""Chapter 1: where does NumPy mean something else than XLA?
+
+A program must not change its results when it is compiled, so XLA's answer counts. Most primitives
+are one function of NumPy's. Here are the rules of the starters that need more:
+
+* integers are divided towards zero, and by zero; floats that no integer holds are clipped;
+* complex numbers have an order, and a quotient at infinity;
+* long sums are added in parts, which keeps their digits, and numbers of 16 bits are added in 32;
+* products of matrices of any types.
+
+All functions take and return NumPy values.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from . import dtypes
+
+# ----------------------------------------------------------------------------------------------
+# Elementwise
+
+
+def in_bytes(x):
+    """Integers of fewer than eight bits as int8, with which NumPy computes; others as they are."""
+    return x.astype(np.int8) if x.dtype.kind == "V" and dtypes.issubdtype(x.dtype, np.integer) \
+        else x
+
+
+def divide(x, y):
+    """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
+    if x.dtype.kind == "c":
+        return _complex_quotient(x, y)
+    x, y = in_bytes(x), in_bytes(y)
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    whole = np.floor_divide(x - np.fmod(x, y), y)
+    by_zero = np.equal(y, 0)
+    return np.where(by_zero, ~np.zeros_like(x), whole) if by_zero.any() else whole
+
+
+def _complex_quotient(x, y):
+    """x / y; for a divisor ±0, and where NumPy's formula meets an infinity and finds NaN, that of
+    Annex G of the C standard."""
+    out = np.array(np.divide(x, y))
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    lost = np.isnan(out.real) & np.isnan(out.imag)
+
+    def put(where, real, imag):
+        np.copyto(out.real, real, where=where)
+        np.copyto(out.imag, imag, where=where)
+
+    def units(z):  # infinite parts as ±1, finite ones as ±0
+        return (np.copysign(np.isinf(part), part).astype(part.dtype) for part in (z.real, z.imag))
+
+    by_zero = (y == 0) & ~(np.isnan(a) & np.isnan(b))
+    if lost.any() or by_zero.any():
+        infinite = np.copysign(np.inf, c)
+        put(by_zero, infinite * a, infinite * b)
+        u, v = units(y)
+        put(lost & np.isinf(y) & np.isfinite(x), 0 * (a * u + b * v), 0 * (b * u - a * v))
+        u, v = units(x)
+        put(lost & np.isinf(x) & np.isfinite(y) & (y != 0),
+            np.inf * (u * c + v * d), np.inf * (v * c - u * d))
+    return out
+
+
+def integer_power(x, *, y):
+    """Repeated squaring: exact for integers, accurate for complex numbers."""
+    result, base, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else result * base
+        n >>= 1
+        base = base * base if n else base
+    if result is None:
+        return np.ones_like(x)
+    return divide(np.ones_like(result), result) if y < 0 else result
+
+
+def _extreme(ufunc: np.ufunc, is_before: np.ufunc) -> Callable:
+    """`maximum` or `minimum`. Of complex numbers, the real parts count first, then the imaginary
+    ones. No comparison with NaN is true, and then the second operand is chosen."""
+
+    def rule(x, y):
+        if x.dtype.kind != "c":
+            return ufunc(x, y)
+        tie = x.real == y.real
+        first = np.where(tie, is_before(x.imag, y.imag), is_before(x.real, y.real))
+        return np.where(first, x, y)
+
+    return rule
+
+
+maximum, minimum = _extreme(np.maximum, np.greater), _extreme(np.minimum, np.less)
+
+
+def select_n(which, *cases):
+    """Booleans choose between two cases, integers among any number of them."""
+    if which.dtype == bool:
+        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        result = np.where(which <= i, cases[i], result)
+    return result
+
+
+def convert(x, dtype):
+    """The values in another type; from floats to integers, towards zero."""
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = x.real
+    from_integers = dtypes.issubdtype(x.dtype, np.integer) or x.dtype == bool
+    if dtypes.issubdtype(dtype, np.integer) and not from_integers:
+        return _saturate(x, dtype)
+    return in_bytes(x).astype(dtype)  # NumPy cannot cast int4 to uint4
+
+
+def _saturate(x, dtype):
+    """From floats to integers: out of range to the nearest end, NaN to zero."""
+    info = dtypes.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
+        return x.astype(dtype)
+    wide = np.asarray(x, np.float64)
+    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
+    whole = np.int8 if dtype.kind == "V" else dtype
+    return np.where(wide >= high, info.max, inside.astype(whole)).astype(dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Reductions. NumPy adds along a row pairwise. Down the columns it adds row after row to one total,
+# whose rounding errors grow with their number. XLA adds the sums of parts.
+
+_PART = 32  # rows that are added to one total, as many as in XLA's parts
+_MANY = 256  # NumPy adds so many rows well enough, and faster
+_SHORT = 16  # elements of a row; NumPy takes as long for shorter ones
+_NARROW = 48  # elements of a row: for wider rows, NumPy's `reduceat` is slow
+_LARGE = 2**12  # elements: of fewer, other ways than NumPy's own take longer
+
+
+def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
+    """`ufunc.reduce`, in the way that is fast and exact for such rows and columns."""
+    first = axes[0] if axes else 0
+    if axes and x.size >= _MANY and [*axes] == [*range(first, first + len(axes))]:
+        rows = math.prod([x.shape[d] for d in axes])
+        before, after = x.shape[:first], x.shape[first + len(axes):]
+        if not after and rows <= _SHORT and x.size >= _LARGE:
+            columns = x.reshape(*before, rows)
+            start = options.get("initial", ufunc.identity)
+            return functools.reduce(ufunc, [columns[..., i] for i in range(rows)], start)
+        width = math.prod(after)
+        exact = ufunc is np.add and x.dtype.kind in "fc"
+        if after and rows > _MANY and x.flags.c_contiguous and (exact or width <= _SHORT):
+            parts = x.reshape(math.prod(before), rows, width)
+            return _reduce_in_parts(ufunc, parts).reshape(before + after)
+    return ufunc.reduce(x, axis=tuple(axes), **options)
+
+
+def _reduce_in_parts(ufunc, x):
+    """The reduction over the middle one of three dimensions."""
+    n, rows, width = x.shape
+    while rows > 2 * _PART:
+        if width < _NARROW:
+            x = ufunc.reduceat(x, np.arange(0, rows, _PART), 1, x.dtype)
+        else:
+            whole = rows - rows % _PART
+            parts = ufunc.reduce(x[:, :whole].reshape(n, whole // _PART, _PART, width), 2)
+            x = np.concatenate([parts, x[:, whole:]], 1)
+        rows = x.shape[1]
+    return ufunc.reduce(x, 1)
+
+
+def accumulate_wide(ufunc: np.ufunc) -> Callable:
+    """A sum or product. Numbers of 16 bits are combined in 32, as a sum of thousands of them would
+    lose most of its digits."""
+
+    def rule(x, *, axes):
+        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+        wide = x.astype(np.float32) if narrow else x
+        return _reduce(ufunc, wide, axes, dtype=wide.dtype).astype(x.dtype, copy=False)
+
+    return rule
+
+
+def extreme_of(ufunc: np.ufunc, choose: Callable, identity: Callable) -> Callable:
+    """A maximum or minimum; `identity(dtype)` is that of no elements."""
+
+    def rule(x, *, axes):
+        start = identity(x.dtype)
+        if x.dtype.kind == "c" and np.isnan(x).any():
+            return _choose_in_order(choose, x, axes, start)
+        return _reduce(ufunc, x, axes, initial=start) if axes else x
+
+    return rule
+
+
+def _choose_in_order(choose, x, axes, start):
+    """The extreme of complex numbers beside NaN. It depends on the order, which is XLA's: first
+    those of blocks of 32 elements along each dimension, the outer two of which are cut alike."""
+    edges: list[list[int]] = []
+    for n in [x.shape[d] for d in axes]:
+        blocks = -(-n // _PART)
+        cut = (blocks * _PART - n) // 2
+        edges.append([0, *[i * _PART - cut for i in range(1, blocks)], n])
+    kept = [n for d, n in enumerate(x.shape) if d not in axes]
+    if all(len(places) == 2 for places in edges):
+        elements = np.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)
+        return functools.reduce(choose, elements, np.full(kept, start, x.dtype))
+    blocks = [[slice(*ends) for ends in itertools.pairwise(places)] for places in edges]
+    out = np.empty([*map(len, blocks), *kept], x.dtype)
+    for place in itertools.product(*map(range, map(len, blocks))):
+        index = [slice(None)] * x.ndim
+        for d, slices, i in zip(axes, blocks, place):
+            index[d] = slices[i]
+        out[place] = _choose_in_order(choose, x[tuple(index)], axes, start)
+    return _choose_in_order(choose, out, range(len(axes)), start)
+
+
+# ----------------------------------------------------------------------------------------------
+# Products of matrices
+
+
+def dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
+    """The product in the types in which XLA computes. An algorithm (chapter 11) chooses others."""
+    (x_contract, y_contract), (x_batch, _) = dimension_numbers
+    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
+    if precision is not None and type(precision) is not tuple:
+        return precision.multiply(dot_general, x, y, dimension_numbers, dtype)
+    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
+            and x_contract == (x.ndim - 1,) and y_contract == (0,):
+        return np.dot(x, y)
+    if x.dtype != y.dtype:  # as XLA's CPU backend, which multiplies like with like
+        x, y = convert(x, dtype), convert(y, dtype)
+    operand, compute = x.dtype, _compute_dtype(x.dtype, dtype)
+    x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
+    out = _multiply_matrices(x, y, dimension_numbers)
+    if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
+        return convert(out.astype(operand, copy=False), dtype)
+    out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    return out.astype(dtype, copy=False)
+
+
+def _compute_dtype(operand, result):
+    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
+    of the operands; but at least single precision."""
+    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses else result
+    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+
+
+def _multiply_matrices(x, y, dimension_numbers):
+    """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
+    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
+    left = _as_matrices(x, x_batch, x_free, x_contract)
+    right = _as_matrices(y, y_batch, y_contract, y_free)
+    return np.matmul(left, right).reshape(shape)
+
+
+def _as_matrices(x, batch, rows, columns):
+    sizes = [x.shape[d] for d in batch]
+    n, m = (math.prod(x.shape[d] for d in dims) for dims in (rows, columns))
+    return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
