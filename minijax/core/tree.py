@@ -243,19 +243,21 @@ def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
     if is_leaf is not None and checks.leaf_answer(is_leaf(tree)):
         leaves.append(tree)
         return LEAF
-    node_type = registry.get(type(tree))
-    if node_type is None:  # `node_type_of`, inlined: no other code runs as often
-        if not (isinstance(tree, tuple) and hasattr(tree, "_fields")):
-            leaves.append(tree)
-            return LEAF
-        node_type = NAMEDTUPLE
+    node_type = node_type_of(tree)
+    if node_type is None:
+        leaves.append(tree)
+        return LEAF
     if tree is None:
         return NONE
     start = len(leaves)
     children, aux = node_type.flatten(tree)
     subtrees = []
     for child in children:
-        subtrees.append(flatten_into(child, leaves, is_leaf))
+        if is_leaf is None and type(child) not in registry and not isinstance(child, tuple):
+            leaves.append(child)  # the usual child, without a call
+            subtrees.append(LEAF)
+        else:
+            subtrees.append(flatten_into(child, leaves, is_leaf))
     return PyTreeDef(node_type, aux, tuple(subtrees), len(leaves) - start)
 
 
@@ -274,11 +276,11 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 def _unflatten(treedef, leaves):
     """Take this structure's leaves from the iterator, and build its tree."""
-    if treedef.node_type is None:
+    if treedef is LEAF:
         return next(leaves)
     children = []
     for subtree in treedef.subtrees:
-        children.append(_unflatten(subtree, leaves))
+        children.append(next(leaves) if subtree is LEAF else _unflatten(subtree, leaves))
     return treedef.node_type.unflatten(treedef.aux, tuple(children))
 
 
