@@ -15,14 +15,26 @@ from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-
+_HELPERS = ("numpy", "scipy", "jaxlib", "ml_dtypes", "opt_einsum")
 
 _excluded: tuple[str, ...] = (_PACKAGE,)
 
 
 @functools.cache
 def is_library_file(filename: str) -> bool:
+    """Whether a file belongs to minijax, or to a library that asked to be counted with it."""
     return filename.startswith(_excluded)
+
+
+@functools.cache
+def is_helper_file(filename: str) -> bool:
+    """Whether a file belongs to Python's standard library, or to a package that minijax calls."""
+    return _in_stdlib(filename) or any(
+        f"-packages{os.sep}{name}{os.sep}" in filename for name in _HELPERS)
+
+
+def _in_stdlib(filename: str) -> bool:
+    return filename.startswith(("<frozen", _STDLIB)) and "-packages" not in filename
 
 
 def exclude_from_user_code(path: str) -> None:
@@ -45,8 +57,7 @@ def _set_excluded(paths: tuple[str, ...]) -> None:
 @functools.cache
 def _is_user_file(filename: str) -> bool:
     """Whether a file belongs neither to minijax nor to Python's standard library."""
-    in_stdlib = filename.startswith(("<frozen", _STDLIB)) and "-packages" not in filename
-    return not (in_stdlib or is_library_file(filename))
+    return not (_in_stdlib(filename) or is_library_file(filename))
 
 
 def is_user_frame(frame: FrameType) -> bool:

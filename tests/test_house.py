@@ -24,7 +24,7 @@ MOST_IN_CORE = 3_500
 MOST_IN_A_FILE_OF_CORE = 320
 MOST_IN_A_FILE = 500
 # What every other file of the core may use, and is read last.
-FOR_ALL = {"util", "boundary", "placements", "extension", "dtypes"}
+FOR_ALL = {"util", "boundary", "tracebacks", "placements", "extension", "dtypes"}
 BESIDE_THE_CORE = ("settings", "errors", "source", "documents", "optional", "printing", "text")
 
 

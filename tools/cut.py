@@ -27,6 +27,7 @@ ROOMS = {
     1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
         "printing", "fast_paths",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
+        "core.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators", "masks"),

@@ -28,6 +28,7 @@ from ..checks import core as checks
 from . import dtypes
 from .extension import hooks
 from .placements import placements
+from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Abstract values: what is known of an array before it has contents.
@@ -479,7 +480,11 @@ class Primitive:
 
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
-        return state.trace.process_primitive(self, args, params and optional.own(self, params))
+        try:
+            return state.trace.process_primitive(self, args, params and optional.own(self, params))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def bind_with_trace(self, trace: Trace, args: Sequence, avals: Sequence, params: dict) -> Any:
         """Apply the primitive in a trace that need not be the current one."""

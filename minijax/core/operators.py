@@ -25,6 +25,7 @@ from . import primitives as prim
 from .array import direct_binary, is_arraylike, quiet
 from .core import ArrayMethods, ShapedArray, install_methods, typeof
 from .extension import hooks
+from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Promotion
@@ -109,19 +110,23 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
     apply = direct_binary(primitive)
 
     def function(x, y, /):
-        if isinstance(x, ArrayMethods):
-            aval = x.aval
-            if isinstance(y, ArrayMethods):
-                if y.aval is aval and aval.dtype.kind in kinds:
-                    return apply(x, y)
-            elif aval.dtype.kind in kinds and (number := number_beside(y, aval)) is not None:
-                return apply(x, number)
-        elif (isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds
-                and (number := number_beside(x, y.aval)) is not None):
-            return apply(number, y)
-        x, y = promote(name, x, y)
-        boolean = on_bools is not None and typeof(x).dtype == bool
-        return (on_bools if boolean else primitive).bind(x, y)
+        try:
+            if isinstance(x, ArrayMethods):
+                aval = x.aval
+                if isinstance(y, ArrayMethods):
+                    if y.aval is aval and aval.dtype.kind in kinds:
+                        return apply(x, y)
+                elif aval.dtype.kind in kinds and (number := number_beside(y, aval)) is not None:
+                    return apply(x, number)
+            elif (isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds
+                    and (number := number_beside(x, y.aval)) is not None):
+                return apply(number, y)
+            x, y = promote(name, x, y)
+            boolean = on_bools is not None and typeof(x).dtype == bool
+            return (on_bools if boolean else primitive).bind(x, y)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     for wrap in hooks.operator_function:
         function = wrap(primitive, kinds, function)
@@ -177,18 +182,26 @@ def _operator(function):
     """A method `self ∘ other` that leaves foreign types to their own operators."""
 
     def method(self, other):
-        if isinstance(other, ArrayMethods) or is_arraylike(other):
-            return function(self, other)
-        return checks.foreign_operand(NotImplemented, function, self, other)
+        try:
+            if isinstance(other, ArrayMethods) or is_arraylike(other):
+                return function(self, other)
+            return checks.foreign_operand(NotImplemented, function, self, other)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return method
 
 
 def _reflected(function):
     def method(self, other):
-        if is_arraylike(other):
-            return function(other, self)
-        return checks.foreign_operand(NotImplemented, function, other, self)
+        try:
+            if is_arraylike(other):
+                return function(other, self)
+            return checks.foreign_operand(NotImplemented, function, other, self)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return method
 
@@ -197,8 +210,12 @@ def _equality(function, symbol):
     """`==` and `!=`: an array refuses containers, and leaves foreign types to their operators."""
 
     def method(self, other):
-        return (function(self, other) if is_arraylike(other) else
-                checks.compared(NotImplemented, symbol, self, other))
+        try:
+            return (function(self, other) if is_arraylike(other) else
+                    checks.compared(NotImplemented, symbol, self, other))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return method
 

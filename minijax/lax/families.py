@@ -20,6 +20,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering, typed_text, with_dtype
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import jaxpr_of
+from ..core.tracebacks import hide_frames
 from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, is_accuracy
@@ -100,12 +101,20 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     apply = direct_unary(primitive)
 
     def plain(x):
-        return apply(x)
+        try:
+            return apply(x)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
-        if accuracy is not None:
-            is_accuracy(accuracy)
-        return apply(x)
+        try:
+            if accuracy is not None:
+                is_accuracy(accuracy)
+            return apply(x)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     function = with_accuracy if has_accuracy else plain
     kinds = ", ".join(kind.__name__ for kind in accepted)
@@ -129,7 +138,11 @@ def binary_function(primitive: Primitive, doc: str) -> Callable:
     apply = direct_binary(primitive)
 
     def function(x, y):
-        return apply(x, y)
+        try:
+            return apply(x, y)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__module__ = __package__  # where `pickle` finds it

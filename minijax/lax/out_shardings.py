@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ..core.core import Primitive, ShapedArray
 from ..core.placements import placements
+from ..core.tracebacks import hide_frames
 
 F = TypeVar("F", bound=Callable)
 
@@ -50,9 +51,13 @@ def shardable(f: F) -> F:
     """`f` with a parameter `out_sharding`."""
     @functools.wraps(f)
     def sharded(*args, out_sharding=None, **kwargs):
-        if out_sharding is None:
-            return f(*args, **kwargs)
-        return call_sharded(f, *args, out_sharding=out_sharding, **kwargs)
+        try:
+            if out_sharding is None:
+                return f(*args, **kwargs)
+            return call_sharded(f, *args, out_sharding=out_sharding, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     signature = inspect.signature(f)
     sharded.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.core import eval_trace, state
+from ..core.tracebacks import hide_frames
 from ..runtime.jit import jit
 from . import slicing
 
@@ -35,8 +36,12 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        compiled = not eager or state.trace.staging
-        return (jitted() if compiled else function)(*args, **kwargs)
+        try:
+            compiled = not eager or state.trace.staging
+            return (jitted() if compiled else function)(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return call
 
@@ -48,7 +53,11 @@ def compiled(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args):
-        return (jitted() if state.trace is eval_trace else function)(*args)
+        try:
+            return (jitted() if state.trace is eval_trace else function)(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return call
 

@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.array import direct_unary
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
+from ..core.tracebacks import hide_frames
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
@@ -82,12 +83,16 @@ def _inexact(name, primitive, doc):
     apply = direct_unary(primitive)
 
     def function(x, /):
-        kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
-        if kind in "iub":
-            x = convert(x, dtypes.to_inexact_dtype(x.aval.dtype), x.aval.weak_type)
-        elif kind not in "fc":
-            (x,) = promote_args_inexact(name, x)
-        return apply(x)
+        try:
+            kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
+            if kind in "iub":
+                x = convert(x, dtypes.to_inexact_dtype(x.aval.dtype), x.aval.weak_type)
+            elif kind not in "fc":
+                (x,) = promote_args_inexact(name, x)
+            return apply(x)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     _describe(function, name, doc, "x: an array; integers are converted to floating point.",
               "an array of the shape of `x`.")

@@ -34,7 +34,7 @@ from ..checks.arguments import (
 )
 from ..core.array import Array
 from ..core.batching import extend_axis_env_nd
-from ..core.boundary import api_boundary, leave_out_caller
+from ..core.boundary import api_boundary
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import Extension, hooks, register
@@ -57,6 +57,7 @@ from ..core.jit import (
 from ..core.lowering import used_variables
 from ..core.placements import placements
 from ..core.staging import shapes_only, staging_rules, weakref_cache
+from ..core.tracebacks import hide_frames
 from ..core.util import partition_list, split_list
 from ..naming import named_after
 from ..settings import trace_context
@@ -218,45 +219,46 @@ class PjitFunction(JitFunction):
                 self.__dict__[name] = value
 
     def __call__(self, *args, **kwargs):
-        if state.trace is not eval_trace or hooks.after_evaluation:
-            return super().__call__(*args, **kwargs)
         try:
-            if len(args) == 1 and type(x := args[0]) is Array and not kwargs:
-                key, leaves, buffer = (trace_context(), None, x.aval), args, x._buffer
-                buffers = None if buffer is None else [buffer]
-            else:
-                key, leaves, buffers = self._described(args, kwargs)
-            entry = self._entries.get(key)
-        except Exception as error:
-            if self._has_statics:
-                checks.comparable_statics(error)
-            if not isinstance(error, (TypeError, ValueError, KeyError)):
-                raise  # else it is no leaf, or a static argument without a hash
-            return super().__call__(*args, **kwargs)
-        if entry is None:
+            if state.trace is not eval_trace or hooks.after_evaluation:
+                return super().__call__(*args, **kwargs)
             try:
-                return self._first_call(key, args, kwargs)
+                if len(args) == 1 and type(x := args[0]) is Array and not kwargs:
+                    key, leaves, buffer = (trace_context(), None, x.aval), args, x._buffer
+                    buffers = None if buffer is None else [buffer]
+                else:
+                    key, leaves, buffers = self._described(args, kwargs)
+                entry = self._entries.get(key)
             except Exception as error:
-                leave_out_caller(error)
-                raise
-        if entry.execute is None:
-            return entry.run(leaves)
-        try:
-            if buffers is None:
-                buffers = entry.buffers(leaves)
-            elif not entry.takes_all:
-                buffers = [*map(buffers.__getitem__, entry.program.kept), *entry.program.constants]
-            outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
-        except RuntimeError as error:
-            raise entry.failure(error, leaves) from None
-        except OverflowError:  # an integer that is too large for its type
-            return super().__call__(*args, **kwargs)
-        for i in entry.donated:
-            if type(leaves[i]) is Array:
-                leaves[i].delete()
-        if entry.unflatten is None:
-            return entry.array_class(None, entry.out_types[0], outs[0])
-        return entry.unflatten([*map(entry.array_class, NONES, entry.out_types, outs)])
+                if self._has_statics:
+                    checks.comparable_statics(error)
+                if not isinstance(error, (TypeError, ValueError, KeyError)):
+                    raise  # else it is no leaf, or a static argument without a hash
+                return super().__call__(*args, **kwargs)
+            if entry is None:
+                return self._first_call(key, args, kwargs)
+            if entry.execute is None:
+                return entry.run(leaves)
+            try:
+                if buffers is None:
+                    buffers = entry.buffers(leaves)
+                elif not entry.takes_all:
+                    kept = map(buffers.__getitem__, entry.program.kept)
+                    buffers = [*kept, *entry.program.constants]
+                outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
+            except RuntimeError as error:
+                raise entry.failure(error, leaves) from None
+            except OverflowError:  # an integer that is too large for its type
+                return super().__call__(*args, **kwargs)
+            for i in entry.donated:
+                if type(leaves[i]) is Array:
+                    leaves[i].delete()
+            if entry.unflatten is None:
+                return entry.array_class(None, entry.out_types[0], outs[0])
+            return entry.unflatten([*map(entry.array_class, NONES, entry.out_types, outs)])
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _described(self, args, kwargs):
         """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
