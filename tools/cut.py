@@ -69,7 +69,7 @@ READING_ORDER = (
     "core", "array", "primitives", "dtypes", "operators", "forward", "tree", "api_util",
     "batching", "jaxpr", "effects", "typecheck", "staging", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
-    "util", "boundary", "placements", "extension",
+    "util", "tracebacks", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
