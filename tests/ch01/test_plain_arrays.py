@@ -256,3 +256,19 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_all_floats_of_16_bits_are_rounded_away_from_zero():
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        whole = np.trunc(x)
+        expected = whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
+    array = jnp.asarray(x)
+    out = np.asarray(lax.round(array))
+    assert (out == expected)[~np.isnan(x)].all() and (np.isnan(out) == np.isnan(x)).all()
+    assert (np.signbit(out) == np.signbit(expected))[~np.isnan(x)].all()
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float32) + np.float32(2**-20)
+    expected = np.copysign(np.floor(np.abs(wide.astype(np.float64)) + 0.5), wide)
+    finite = np.isfinite(wide)
+    assert (np.asarray(lax.round(jnp.asarray(wide))) == expected)[finite].all()
