@@ -275,8 +275,7 @@ def modules():
     for path in sorted(folder.rglob("*.py")):
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
         if not any(part in name for part in (".cli", "__main__", "_src", "theatre", "client",
-                                             "several_devices", ".fast.",
-                                             "boxes")):  # a class that jit must know
+                                             "several_devices", ".fast.")):
             yield name.removesuffix(".__init__")
 
 def import_all():

@@ -40,7 +40,6 @@ NO_ARRAYS = "it has no arrays as results"
 TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
-BY_ARRAYS = "what becomes of it is an operation on arrays, when it is bound"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
 TOKENS = "its operands are tokens, which have no contents"
 
@@ -60,8 +59,7 @@ HOLES: dict[str, dict[str, str]] = {
                  NO_OPERANDS: "iota iota_2x32_shape create_token platform_index",
                  TOKENS: "after_all",
                  AS_IN_JAX: "linear_call cholesky_update composite",
-                 CONSTANT_BOUNDS: "rng_uniform",
-                 BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log"},
+                 CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
@@ -100,7 +98,6 @@ HOLES: dict[str, dict[str, str]] = {
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref", NO_OPERANDS: "iota_2x32_shape platform_index",
-        BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
         AUTO_AXES: "assert_consumed_value consume rng_uniform scaled_dot todense",

@@ -297,6 +297,9 @@ OTHERWISE: dict[str, list[str]] = {
     "are those of a traced derivative": [
         "jax.grad(lambda x: jax.lax.pow(x, x))(0.5).weak_type",
         "jax.jvp(lambda x: jax.scipy.special.rel_entr(x, x), (0.5,), (0.5,))[1].weak_type"],
+    "values that are not arrays are not mapped over shards": [
+        "__import__('importlib').import_module(jax.__name__ + '.experimental.hijax')."
+        "HiPspec() == 1"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

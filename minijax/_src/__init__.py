@@ -47,7 +47,7 @@ SOURCES = {
     "effects": "core.effects",
     "errors": "errors",
     "flatten_util": "flatten_util",
-    "hijax": "experimental.boxes experimental.hijax experimental.mutable_values",
+    "hijax": "experimental.hijax experimental.mutable_values",
     "image": "image",
     "image.scale": "image",
     "indexing": "lax.dynamic_slices",

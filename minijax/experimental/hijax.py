@@ -57,7 +57,6 @@ from .mapped_values import (
     sum_of_examples,
     unmapped,
 )
-from .sharded_values import HiPspec as HiPspec
 from .mutable_values import (
     Untraced,
     guarded,
@@ -559,6 +558,15 @@ class HiType:
         return self.to_tangent_aval()
 
     to_cotangent_aval = to_ct_aval
+
+
+class HiPspec:
+    """How a value of a `HiType` is cut for `shard_map`, which takes arrays only: nothing is of this
+    class."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{cls.__name__}: `shard_map` takes arrays only. Pass it the "
+                                  "arrays that the value consists of.")
 
 
 class MutableHiType(HiType):

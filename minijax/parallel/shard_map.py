@@ -12,7 +12,7 @@ from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.staging import jaxpr_of
-from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
 from ..pytree.arguments import argument_avals
 from ..runtime.jit import jit
@@ -76,19 +76,6 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = I
     if f is None:
         return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                                  axis_names=axis_names, check_vma=check_vma)
-    for spec_class, map_values in value_specs.items():
-        if any(isinstance(spec, spec_class) for spec in tree_leaves((in_specs, out_specs))):
-            over_arrays = functools.partial(_of_specs, mesh, axis_names, check_vma)
-            return map_values(over_arrays, f, in_specs, out_specs)
-    return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
-
-
-# By a class of specs for values that are not arrays: `f` mapped over shards of such values, by
-# `shard_map(f, in_specs, out_specs)` of a function of arrays.
-value_specs: dict[type, Callable[[Callable, Callable, Any, Any], Callable]] = {}
-
-
-def _of_specs(mesh, axis_names, check_vma, f, in_specs, out_specs):
     return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 

@@ -262,14 +262,6 @@ class Pairs:
             def inc_rank(self, size, spec):
                 return PairTy(tuple(t.inc_rank(size, d) for t, d in zip(self.types, spec.dims)))
 
-            def shard(self, mesh, manual_axes, check_vma, spec):
-                return PairTy(tuple(t.shard(mesh, manual_axes, check_vma, part)
-                                    for t, part in zip(self.types, spec.parts)))
-
-            def unshard(self, mesh, check_vma, spec):
-                return PairTy(tuple(t.unshard(mesh, check_vma, part)
-                                    for t, part in zip(self.types, spec.parts)))
-
             def vspace_zero(self):
                 return pair(*(jx.numpy.zeros(t.shape, t.dtype) for t in self.types))
 
@@ -279,13 +271,6 @@ class Pairs:
         @dataclass(frozen=True)
         class Spec(api.MappingSpec):
             dims: tuple
-
-        @dataclass(frozen=True)
-        class Cut(api.HiPspec):
-            parts: tuple
-
-            def to_lo(self):
-                return self.parts
 
         class Make(api.VJPHiPrimitive):
             def __init__(self, types):
@@ -338,7 +323,6 @@ class Pairs:
 
         api.register_hitype(Pair, lambda x: PairTy(tuple(map(typeof, x.parts))))
         self.pair, self.part, self.spec = pair, part, lambda *dims: Spec(dims)
-        self.cut = lambda *parts: Cut(parts)
 
     def arrays(self, tree):
         """The pairs in a result as tuples."""
@@ -473,33 +457,6 @@ def test_vmap_of_vmap_by_the_rule_of_one_example():
             jx.vmap(jx.vmap(f, (1, None)), (0, None), 1)(x.transpose(2, 1, 0), y)]
 
     both(program, np.arange(24.0, dtype="f").reshape(2, 3, 4), np.arange(3.0, dtype="f"))
-
-
-@pytest.mark.parametrize("specs", ["one", "tuple"])
-def test_shard_map_of_values(specs):
-    def program(jx):
-        pairs, axis_types = Pairs(jx), (jx.sharding.AxisType.Explicit,) * 2
-        split, whole = jx.P("i"), jx.P(None)
-
-        def run():
-            mesh = jx.make_mesh((2, 2), ("i", "j"), axis_types=axis_types)
-            with jx.set_mesh(mesh):
-                x = pairs.pair(jx.device_put(jx.numpy.arange(4.0), split),
-                               jx.device_put(jx.numpy.arange(3.0), whole))
-                cut = pairs.cut(split, whole)
-                if specs == "one":
-                    f, args = pairs.swapped, (x,)
-                else:
-                    f, args = (lambda x, y: (pairs.swapped(x), y + 1)), (x, pairs.part(x, 0))
-                back = pairs.cut(whole, split)
-                mapped = jx.shard_map(
-                    f, in_specs=cut if specs == "one" else (cut, split),
-                    out_specs=back if specs == "one" else (back, split))
-                return pairs.arrays(jx.jit(mapped)(*args))
-
-        return run
-
-    both(program)
 
 
 def test_custom_vjp3():

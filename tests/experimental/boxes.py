@@ -1,5 +1,4 @@
-"""Chapter 16: values that change, of two classes: a `Box` holds a pytree, a `Log` collects arrays.
-"""
+"""A class of values that change: a `Box` holds a pytree. It is JAX's private class of this name."""
 
 from __future__ import annotations
 
@@ -7,17 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.batching import BatchTracer
-from ..core.core import state, typeof
-from ..core.effects import Effect, control_flow_allowed_effects
-from ..core.forward import JVPTracer, Zero
-from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
-from .hijax import HiPrimitive, MutableHiType, aval_method, register_hitype
-from .mutable_values import cur_qdd, hi_type, is_high
+from minijax.core.batching import BatchTracer
+from minijax.core.core import state, typeof
+from minijax.core.effects import Effect, control_flow_allowed_effects
+from minijax.core.forward import JVPTracer, Zero
+from minijax.core.tree import PyTreeDef, tree_flatten, tree_leaves
+from minijax.experimental.hijax import HiPrimitive, MutableHiType, aval_method, register_hitype
+from minijax.experimental.mutable_values import cur_qdd, hi_type, is_high
 
 
 class BoxEffect(Effect):
-    """The effect of operations on boxes and logs."""
+    """The effect of operations on boxes."""
 
 
 box_effect = log_effect = BoxEffect()
@@ -90,7 +89,7 @@ def _contents(box_state, arrays):
 class Box:
     """A value that holds a pytree of arrays, which `set` replaces, by any other one.
 
-    >>> from minijax.experimental.boxes import Box
+    >>> from tests.experimental.boxes import Box
     >>> box = Box(1.0)
     >>> f = jax.jit(lambda x: box.set(box.get() + x))
     >>> f(2.0)
@@ -219,111 +218,3 @@ def box_get(box: Box) -> Any:
     """The contents of a box."""
     known = cur_qdd(_primal(box))
     return known.treedef.unflatten(box_get_p.bind(box, avals=known.leaf_avals))
-
-
-# ----------------------------------------------------------------------------------------------
-# Logs
-
-
-class LogTy(_OnlyType):
-    """The type of logs. A traced function gets an empty one, and what it collects is appended."""
-
-    is_writer = True
-
-    def __repr__(self):
-        return "Log"
-
-    def read_loval_in(self, qdd, log):
-        """A traced function gets no arrays of a log."""
-        return []
-
-    def new_from_loval(self, qdd, *arrays):
-        """An empty log."""
-        return Log._new()
-
-    def read_loval(self, qdd, log):
-        """The arrays that were collected."""
-        return tree_leaves(log._dct)
-
-    def update_from_loval(self, qdd, log, *arrays):
-        """Append these arrays."""
-        log_extend(log, qdd.unflatten(arrays))
-
-
-class Log:
-    """Lists of arrays by name, which traced functions append to, and do not read.
-
-    >>> from minijax.experimental.boxes import Log
-    >>> log = Log()
-    >>> jax.jit(lambda x: log.append("twice", 2 * x))(3.0)
-    >>> print(log.read())
-    {'twice': [Array(6., dtype=float32, weak_type=True)]}
-    """
-
-    _dct: dict[str, list]
-
-    def __new__(cls):
-        return new_log_p.bind()
-
-    @classmethod
-    def _new(cls):
-        log = super().__new__(cls)
-        log._dct = {}
-        return log
-
-    def cur_qdd(self) -> PyTreeDef:
-        """The structure of what was collected."""
-        return tree_flatten(self._dct)[1]
-
-    def append(self, key: str, val: Any) -> None:
-        """Append an array to the list of this name."""
-        log_extend(self, {key: [val]})
-
-    def extend(self, dct: dict[str, list]) -> None:
-        """Append arrays to lists."""
-        log_extend(self, dct)
-
-    def read(self) -> dict[str, list]:
-        """The lists."""
-        leaves = log_read_p.bind(self)
-        return cur_qdd(self).unflatten(leaves)
-
-
-register_hitype(Log, lambda log: LogTy())
-
-
-class NewLog(HiPrimitive):
-    """An empty log."""
-
-    def to_lojax(self):
-        return Log._new()
-
-
-class LogExtend(HiPrimitive):
-    """Append arrays to lists of a log."""
-
-    multiple_results = True
-
-    def to_lojax(self, log, *leaves, treedef):
-        for key, values in treedef.unflatten(leaves).items():
-            log._dct.setdefault(key, []).extend(values)
-        return []
-
-
-class ReadLog(HiPrimitive):
-    """The arrays of a log."""
-
-    multiple_results = True
-
-    def to_lojax(self, log):
-        return tree_leaves(log._dct)
-
-
-new_log_p, log_extend_p = NewLog("new_log"), LogExtend("log_extend")
-log_read_p = ReadLog("log_read")
-
-
-def log_extend(log: Log, dct: dict[str, list]) -> None:
-    """Append arrays to lists of a log."""
-    leaves, treedef = tree_flatten(dct)
-    log_extend_p.bind(log, *leaves, treedef=treedef)
