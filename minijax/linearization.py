@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .core.calls import Call, calls, with_zero_tangents
+from .core.calls import JaxprCall, calls, with_zero_tangents
 from .core.core import Primitive, new_trace, set_current_trace, state, typeof
 from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
 from .core.jaxpr import (
@@ -171,7 +171,7 @@ def with_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, [x for _, x in kept])
 
 
-def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
+def linearize_call(call: JaxprCall, trace: JaxprTrace, primals, tangents, params):
     """The known part is a call now, and the linear part is a call that is written down."""
     nonzeros, jaxpr = tuple(type(t) is not Zero for t in tangents), params[call.jaxpr_param]
     with call.inside(params):

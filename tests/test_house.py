@@ -58,6 +58,20 @@ def test_no_file_is_too_much_at_once():
 
 
 # ----------------------------------------------------------------------------------------------
+# Names
+
+
+def test_no_two_classes_have_one_name():
+    places: dict[str, list[str]] = {}
+    for name, path in NAMES.items():
+        if name.startswith(("core/", "runtime/", "parallel/")):
+            for node in ast.walk(tree_of(path)):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(f"{name}:{node.lineno}")
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
+# ----------------------------------------------------------------------------------------------
 # Imports
 
 

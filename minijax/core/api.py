@@ -91,19 +91,29 @@ def _as_tangent(primal, tangent):
     return constant(as_array(tangent), aval.dtype, aval.weak_type)
 
 
+class _Aux:
+    """The auxiliary data of a function, which has left them here when it was called.
+
+    They are put together by the iteration: the containers belong outside of the differentiation.
+    """
+
+    def __iter__(self):
+        yield self.tree.unflatten(self.leaves)
+
+
 def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterable]:
-    """`fun` without its auxiliary data, and what iterates over them once it has been called. They
-    are put together then: the containers belong outside of the differentiation."""
+    """`fun` without its auxiliary data, and these, if there are any."""
     if not has_aux:
-        return fun, []
-    received: list = []
+        return fun, ()
+    place = _Aux()
 
     def fun_without_aux(*args):
         out, aux = aux_pair(fun(*args))
-        received[:] = [tree_flatten(tree_map(functools.partial(_primal_in, state.trace), aux))]
+        outside = tree_map(functools.partial(_primal_in, state.trace), aux)
+        place.leaves, place.tree = tree_flatten(outside)
         return out
 
-    return fun_without_aux, (tree.unflatten(leaves) for leaves, tree in received)
+    return fun_without_aux, place
 
 
 def _primal_in(trace, x):

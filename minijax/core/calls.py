@@ -28,7 +28,7 @@ from .staging import batch_jaxpr, jvp_jaxpr
 from .util import merge_lists, partition_list
 
 
-class Call(NamedTuple):
+class JaxprCall(NamedTuple):
     """How a primitive calls a jaxpr.
 
     `by_operand` is for parameters that have an entry for each operand or result:
@@ -52,7 +52,7 @@ class Call(NamedTuple):
         return params | {self.jaxpr_param: jaxpr}
 
 
-calls: dict[Primitive, Call] = {}
+calls: dict[Primitive, JaxprCall] = {}
 _rules: list[tuple[dict, Callable]] = []  # tables, and from a call to its entry there
 
 
@@ -63,7 +63,7 @@ def call_rules(primitive: Primitive, jaxpr_param: str,
 
     A table can be given another rule for the primitive afterwards.
     """
-    call = calls[primitive] = Call(primitive, jaxpr_param, by_operand, inside)
+    call = calls[primitive] = JaxprCall(primitive, jaxpr_param, by_operand, inside)
     for table, entry in _rules:
         table[primitive] = entry(call)
 
@@ -82,7 +82,7 @@ def rule_for_calls(table: dict, wrapper: Callable = lambda rule: rule) -> Callab
 
 
 @rule_for_calls(primitive_jvps)
-def _jvp_of_call(call: Call, primals, tangents, **params):
+def _jvp_of_call(call: JaxprCall, primals, tangents, **params):
     """The call of the jaxpr's JVP. A tangent that is zero is neither operand nor result."""
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     with call.inside(params):
@@ -105,7 +105,7 @@ def _with_tangents(nonzeros) -> list[int]:
 
 
 @rule_for_calls(primitive_batchers, WithTrace)
-def _batch_of_call(call: Call, trace, args, dims, **params):
+def _batch_of_call(call: JaxprCall, trace, args, dims, **params):
     """The call of the batched jaxpr."""
     with call.inside(params):
         jaxpr, out_dims = batch_jaxpr(params[call.jaxpr_param], trace.axis_data, tuple(dims))

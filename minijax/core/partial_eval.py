@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ..checks import partial_eval as checks
 from ..source import source
 from . import dtypes
-from .calls import Call, rule_for_calls
+from .calls import JaxprCall, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, convert_constvars_jaxpr, eval_jaxpr
@@ -144,7 +144,7 @@ def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @rule_for_calls(dce_rules)
-def _dce_of_call(call: Call, used_outputs, eqn):
+def _dce_of_call(call: JaxprCall, used_outputs, eqn):
     """Drop what is dead inside a call, and the operands that only the dead equations needed."""
     with call.inside(eqn.own_params):
         jaxpr, used_inputs = dce_closed(eqn.own_params[call.jaxpr_param], tuple(used_outputs))
@@ -246,7 +246,7 @@ def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = Fals
 
 
 @rule_for_calls(partial_eval_rules)
-def _partial_eval_of_call(call: Call, trace, primitive, args, params):
+def _partial_eval_of_call(call: JaxprCall, trace, primitive, args, params):
     """A call becomes two calls: the known one runs now, and the unknown one is written down."""
     unknowns = tuple(map(trace.is_unknown, args))
     with call.inside(params):

@@ -20,7 +20,7 @@ import numpy as np
 from ..checks import transposition as checks
 from ..source import at_sources
 from . import primitives as lax
-from .calls import Call, rule_for_calls
+from .calls import JaxprCall, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
 from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
@@ -323,7 +323,7 @@ def nonzero_avals(cts) -> tuple:
 
 
 @rule_for_calls(primitive_transposes)
-def _transpose_of_call(call: Call, cts, *operands, **params):
+def _transpose_of_call(call: JaxprCall, cts, *operands, **params):
     """The call of the transposed jaxpr."""
     jaxpr = params[call.jaxpr_param]
     kinds, values, in_avals = project_accums(jaxpr, operands)

@@ -19,7 +19,7 @@ from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..runtime import xla
-from ..runtime.jit import UNSPECIFIED, Placement, jit
+from ..runtime.jit import UNSPECIFIED, JitPlacement, jit
 from . import mesh as meshes
 from .constraints import check_entries, check_no_manual_axis, flat_shardings
 from .layouts import (
@@ -39,7 +39,7 @@ from .sharding import Sharding, SingleDeviceSharding
 from .spmd import PlacedProgram, Wanted
 
 
-class EnteredPlacement(Placement):
+class EnteredPlacement(JitPlacement):
     """What the user asked for with the arguments of `pjit`."""
 
 
@@ -215,7 +215,7 @@ def _with_placement(options, placement):
     return options._replace(more=options.more._replace(placement=placement))
 
 
-def _shardings(placement: Placement) -> Shardings:
+def _shardings(placement: JitPlacement) -> Shardings:
     """The hashable form of what the user asked for.
 
     Raises:

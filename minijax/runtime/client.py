@@ -217,7 +217,7 @@ def default_device() -> Device:
 replicated = xla_client.HloSharding.replicate()
 
 
-class SingleDeviceSharding(xla_client.SingleDeviceSharding):
+class BufferSharding(xla_client.SingleDeviceSharding):
     """The placement of a whole array on one device, with the attributes that C++ reads."""
 
     memory_kind = None
@@ -233,13 +233,13 @@ class SingleDeviceSharding(xla_client.SingleDeviceSharding):
 
 
 @functools.cache
-def placement(device: Device) -> SingleDeviceSharding:
+def placement(device: Device) -> BufferSharding:
     """The one sharding object of a device."""
-    return SingleDeviceSharding(device)
+    return BufferSharding(device)
 
 
 @functools.cache
-def _default_placement() -> SingleDeviceSharding:
+def _default_placement() -> BufferSharding:
     return placement(default_device())
 
 

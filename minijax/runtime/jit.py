@@ -81,7 +81,7 @@ class _Unspecified:
 UNSPECIFIED = _Unspecified()
 
 
-class Placement(NamedTuple):
+class JitPlacement(NamedTuple):
     """What the user asked for with the arguments of `jit` that chapter 14 explains."""
 
     in_shardings: Any = UNSPECIFIED
@@ -166,7 +166,7 @@ def jit(
         numbers = _NONE_SPECIAL
     else:
         numbers = resolve_argnums(fun, fun_signature(fun), *special)
-    placement = Placement(in_shardings, out_shardings, device, backend)
+    placement = JitPlacement(in_shardings, out_shardings, device, backend)
     more = MoreOptions(
         numbers.donate_argnums, numbers.donate_argnames,
         bool(keep_unused), bool(inline), _flags(compiler_options),

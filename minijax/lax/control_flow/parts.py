@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...core.calls import Call, rule_for_calls
+from ...core.calls import JaxprCall, rule_for_calls
 from ...core.core import Primitive, Trace, Tracer, new_trace, set_current_trace, state, typeof
 from ...core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ...core.primitives import convert
@@ -131,7 +131,7 @@ enter_rules: dict[Primitive, Callable] = {}
 
 
 @rule_for_calls(enter_rules)
-def _enter_call(call: Call, trace: PartsTrace, values, **params):
+def _enter_call(call: JaxprCall, trace: PartsTrace, values, **params):
     counts = [*map(len, values)]
     with call.inside(params):
         jaxpr, out_counts = trace.transform(params[call.jaxpr_param], counts)
