@@ -74,6 +74,13 @@ READING_ORDER = (
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
         "text", "runtime.__init__", "runtime.platforms", "runtime.client")
+FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
+
+from .core import operators as _operators  # arrays and tracers get theirs
+from .core import primitives as lax
+from .core.api import eval_shape, grad, jvp, linearize, make_jaxpr, value_and_grad, vjp, vmap
+from .core.jit import jit
+'''
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
@@ -148,8 +155,8 @@ def cut_core(folder: Path) -> Path:
         copy(path, package, (PACKAGE / path).read_text())
     for path in sources("checks"):
         copy(path, package, never_asked((PACKAGE / path).read_text()))
-    for facade in ("__init__.py", "core/__init__.py"):
-        copy(Path(facade), package, '"""The engine of minijax, alone."""\n')
+    copy(Path("core/__init__.py"), package, '"""The engine of minijax."""\n')
+    copy(Path("__init__.py"), package, FACADE_OF_THE_CORE)
     copy_tests(folder / "tests")
     return folder
 

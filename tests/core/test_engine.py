@@ -11,6 +11,7 @@ import importlib
 import numpy as np
 import pytest
 
+import minijax
 from minijax.core import operators, primitives
 from minijax.core.array import as_array
 
@@ -150,6 +151,18 @@ def test_values(name, program):
     for mine, other in zip(flat(ours), flat(theirs), strict=True):
         assert mine.shape == other.shape and mine.dtype == other.dtype
         np.testing.assert_allclose(np.asarray(mine), np.asarray(other), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.chapter(8)
+def test_the_package_has_the_transformations():
+    f = lambda x: x * primitives.sin(x)
+    slope = minijax.grad(f)(1.5)
+    np.testing.assert_allclose(slope, np.sin(1.5) + 1.5 * np.cos(1.5), rtol=1e-6)
+    assert minijax.jvp(f, (1.5,), (1.0,))[1] == minijax.linearize(f, 1.5)[1](1.0)
+    assert minijax.vjp(f, 1.5)[1](1.0)[0] == slope
+    np.testing.assert_array_equal(minijax.vmap(minijax.grad(f))(X * 0 + 1.5), [slope] * 3)
+    np.testing.assert_allclose(minijax.jit(f)(1.5), f(np.float32(1.5)), rtol=1e-6)
+    assert [eqn.primitive.name for eqn in minijax.make_jaxpr(f)(1.5).eqns] == ["sin", "mul"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
