@@ -13,11 +13,10 @@ from .pytree.flattening import (
     argnums_partial, check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
     flatten_fun_nokwargs_has_aux,
 )
-from .checks.arguments import (
+from .checks.arguments import check_argnums_passed, check_callable
+from .core.signatures import (
     ResolvedArgs,
     arg_names,
-    check_argnums_passed,
-    check_callable,
     fun_signature,
     infer_argnums_and_argnames,
     leaf_names,

@@ -1,14 +1,7 @@
 """`jax.tree_util`: pytrees, key paths, and how types become nodes of trees (chapter 3)."""
 
 # chapter 3
-from .checks.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
-)
+from .core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from .core.tree import (
     Partial,
     PyTreeDef,

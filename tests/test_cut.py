@@ -47,9 +47,9 @@ def test_a_cut_facade_ends_where_the_chapter_ends():
 
 TRANSFORMATIONS = {  # what each section of core/api.py adds, and the core's modules it may import
     3: ({"jvp", "stop_gradient"},
-        "dtypes core boundary array operators primitives extension forward tree"),
-    4: ({"vmap"}, "batching"),
-    5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging"),
+        "dtypes core boundary array operators primitives extension forward tree api_util"),
+    4: ({"vmap"}, "batching placements"),
+    5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging signatures"),
     7: ({"linearize"}, "lowering jit partial_eval"),
     8: ({"vjp", "value_and_grad", "grad"}, "transposition"),
 }

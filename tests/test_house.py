@@ -20,8 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
 # How many lines of code the engine may have, one of its files, and any file.
-MOST_IN_CORE = 3_500
-MOST_IN_A_FILE_OF_CORE = 320
+MOST_IN_CORE = 3_900
+MOST_IN_A_FILE_OF_CORE = 330
 MOST_IN_A_FILE = 500
 # What every other file of the core may use, and is read last.
 FOR_ALL = {"util", "boundary", "tracebacks", "placements", "extension", "dtypes"}

@@ -25,15 +25,15 @@ LAST = 10  # the last chapter at which the package can be cut
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
     1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
-        "printing", "fast_paths",
+        "printing", "text", "fast_paths",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "core.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators", "masks"),
     2: ("core.forward",),
-    3: ("core.tree", "core.api_util", "checks.sequences", "checks.arguments", "checks.tree",
-        "checks.api", "pytree"),
+    3: ("core.key_paths", "core.tree", "core.api_util", "core.signatures", "checks.sequences",
+        "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
         "checks.staging", "runtime.structs"),
@@ -42,7 +42,7 @@ ROOMS = {
         "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
-        "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
+        "runtime.seen_calls", "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
         "fast.large", "fast.operators", "fast.programs", "fast.repeated", "fast.rules",
         "fast.specialised", "fast.staged", "fast.staging", "fast.trees"),
     7: ("core.partial_eval", "checks.partial_eval"),
@@ -66,7 +66,8 @@ ROOMS = {
 # The files of the core in the order in which they are read. Those of the last line are small, and
 # nearly every other file uses them: read them when you wonder what they do.
 READING_ORDER = (
-    "core", "array", "primitives", "dtypes", "operators", "forward", "tree", "api_util",
+    "core", "array", "primitives", "dtypes", "operators", "forward", "key_paths", "tree",
+    "api_util", "signatures",
     "batching", "jaxpr", "effects", "typecheck", "staging", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
     "util", "tracebacks", "boundary", "placements", "extension",

@@ -12,11 +12,14 @@ import numpy as np
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
 from ..core.core import ShapedArray, typeof, valid_jaxtype
+from ..core.key_paths import keystr
 from ..core.placements import placements
-from ..core.tree import LEAF, PyTreeDef, tree_flatten, tree_leaves
+from ..core.signatures import arg_names, leaf_names
+from ..core.tree import LEAF, PyTreeDef, leaf_paths, opened, tree_flatten, tree_leaves
 from ..source import fun_name
-from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
-from .tree import equality_errors_pytreedef, keystr, leaf_paths
+from ..text.differences import treedef_differences
+from .arguments import are_arrays, distinct_references, references_apart
+from .tree import aux_pair as aux_pair
 
 if TYPE_CHECKING:
     from ..core.api import Linearization
@@ -25,11 +28,10 @@ if TYPE_CHECKING:
 # Tracing
 
 
-def constants_apart(closed: Any, fun: Callable, leaves: Sequence[Any]) -> Any:
-    """The jaxpr of `fun`; a `ValueError` if a reference is both passed and closed over."""
+def constants_apart(closed: Any, leaves: Sequence[Any]) -> None:
+    """Raise `ValueError` if a reference is both passed to a traced function and closed over."""
     references_apart(f"{closed.jaxpr.debug_info.func_src_info} for jit", leaves, closed.consts,
                      lambda: closed.jaxpr.debug_info.arg_names)
-    return closed
 
 
 # ----------------------------------------------------------------------------------------------
@@ -236,7 +238,7 @@ def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef)
     if tree != derivative.out_tree:
         differences = "\n".join(
             f"  at {keystr(d.path) or 'the root'}: expected {d.expected}, got {d.found}"
-            for d in equality_errors_pytreedef(derivative.out_tree, tree))
+            for d in treedef_differences(derivative.out_tree, tree, opened, strict=True))
         raise ValueError(
             "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` "
             "must match the pytree structure of the result of the differentiated function "

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from .. import settings
 from ..core.core import ShapedArray
 from ..core.jit import by_place
-from ..core.tree import PyTreeDef
+from ..core.key_paths import keystr
+from ..core.signatures import weak_arg_names
+from ..core.tree import PyTreeDef, opened
 from ..source import fun_sourceinfo, is_user_function, new_source_info
-from .arguments import weak_arg_names
-from .tree import equality_errors_pytreedef, keystr
+from ..text.differences import treedef_differences
 
 _WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
 
@@ -84,7 +85,7 @@ def _differences(fun: Callable, new: Signature, old: Signature) -> Iterator[str]
 
 
 def _of_trees(new: PyTreeDef, old: PyTreeDef) -> Iterator[str]:
-    for path, now, before, why in equality_errors_pytreedef(new, old):
+    for path, now, before, why in treedef_differences(new, old, opened, strict=True):
         yield f"at input path {keystr(path)}, now {now} and before {before}, so {why}"
 
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import JAXTypeError
 
 
-def elements(name: str, values: Any, expected: str = "a sequence") -> Iterable[Any]:
-    """`values`, if they can be taken one by one.
-
-    Raises:
-      TypeError: they cannot.
-    """
+def iterable(name: str, values: Any, expected: str = "a sequence") -> None:
+    """Raise TypeError unless the values can be taken one by one."""
     try:
         iter(values)
     except JAXTypeError:
         raise
     except TypeError:
         raise TypeError(f"{name} must be {expected}, got {values!r}.") from None
-    return values
 
 
 def integers(name: str, values: Any) -> tuple[int, ...]:

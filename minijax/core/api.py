@@ -26,7 +26,6 @@ import numpy as np
 
 from ..checks import api as checks
 from ..checks.arguments import check_callable
-from ..checks.tree import aux_pair
 from ..source import transformed
 from . import dtypes
 from .api_util import flatten_fun_nokwargs
@@ -108,7 +107,9 @@ def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterable]:
     place = _Aux()
 
     def fun_without_aux(*args):
-        out, aux = aux_pair(fun(*args))
+        result = fun(*args)
+        checks.aux_pair(result)
+        out, aux = result
         outside = tree_map(functools.partial(_primal_in, state.trace), aux)
         place.leaves, place.tree = tree_flatten(outside)
         return out
@@ -217,11 +218,11 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
-from ..checks.arguments import static_arguments, traced_info
 from ..naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
+from .signatures import static_arguments, traced_info
 from .staging import abstractify_args, jaxpr_of
 from .api_util import (
     ensure_index_tuple,
@@ -276,7 +277,8 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
     info = traced_info(traced_for, fun, in_tree, statics, out_tree)
     in_avals = abstractify_args(fun, leaves, lambda: info.arg_names)
     closed = jaxpr_of(flat_fun, in_avals, info)
-    return checks.constants_apart(closed, fun, leaves), out_tree()
+    checks.constants_apart(closed, leaves)
+    return closed, out_tree()
 
 
 def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):
@@ -306,11 +308,11 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
 
 # chapter 7
 
-from ..checks.arguments import call_of_arrays
 from .core import ShapedArray
 from .forward import zeros
 from .jaxpr import Jaxpr, eval_jaxpr
 from .partial_eval import linearize_flat
+from .signatures import arg_names
 from .tree import Partial
 
 # ----------------------------------------------------------------------------------------------
@@ -351,7 +353,7 @@ def _has_tangents(aval):
 def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
-    call_of_arrays(where, fun, primals, leaves)
+    checks.are_arrays(where, leaves, lambda: arg_names(fun, primals, {}))
     fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)

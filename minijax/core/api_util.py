@@ -16,7 +16,7 @@ from operator import index
 from typing import Any
 
 from ..checks import tree as checks
-from .tree import PyTreeDef, prefix_subtrees, tree_flatten
+from .tree import PyTreeDef, opened, prefix_subtrees, tree_flatten
 
 # ----------------------------------------------------------------------------------------------
 # Functions of pytrees as functions of leaves
@@ -68,12 +68,14 @@ def ensure_index(x: Any) -> int | tuple[int, ...]:
     try:
         return index(x)
     except TypeError:
-        return tuple(map(index, checks.in_turn(x, "argnums, if it is not an integer,")))
+        checks.iterable("argnums, if it is not an integer,", x)
+        return tuple(map(index, x))
 
 
 def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
     """A string or several as a tuple of strings. TypeError for anything else."""
-    names = (x,) if isinstance(x, str) else tuple(checks.in_turn(x, "argument names"))
+    checks.iterable("argument names", x)
+    names = (x,) if isinstance(x, str) else tuple(x)
     checks.are_strings(names)
     return names
 
@@ -161,5 +163,6 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = F
     """
     axes, axis_treedef = tree_flatten(axis_tree, is_leaf=lambda x: x is None)
     subtrees = prefix_subtrees(axis_treedef, treedef)
-    checks.axes_are_prefix(subtrees, name, treedef, axis_treedef, kws, tupled_args)
+    checks.axes_are_prefix(subtrees is not None, name, treedef, axis_treedef, kws, tupled_args,
+                           opened)
     return [axis for axis, sub in zip(axes, subtrees or ()) for _ in range(sub.num_leaves)]

@@ -31,7 +31,6 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.arguments import traced_info, weak_arg_names
 from ..runtime import timed, xla
 from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
@@ -44,6 +43,7 @@ from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
+from .signatures import traced_info, weak_arg_names
 from .staging import abstractify_args, jaxpr_of
 from .tree import PyTreeDef, tree_flatten
 

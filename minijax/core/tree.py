@@ -15,14 +15,22 @@ Counterpart in JAX: `jax/_src/tree_util.py`, with its registry in C++.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from operator import attrgetter
 from typing import Any
 
 from .. import printing
 from ..checks import tree as checks
+from .key_paths import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -120,7 +128,8 @@ class PyTreeDef:
         """Build the tree that has this structure and these leaves."""
         if not isinstance(leaves, (list, tuple)):
             # One more than needed shows that there are too many, even of infinitely many.
-            leaves = list(islice(checks.in_turn(leaves, "unflatten: leaves"), self.num_leaves + 1))
+            checks.iterable("unflatten: leaves", leaves)
+            leaves = list(islice(leaves, self.num_leaves + 1))
         checks.number_of_leaves(self, leaves, "unflatten")
         return _unflatten(self, iter(leaves))
 
@@ -158,7 +167,7 @@ class PyTreeDef:
         if node_data is None:
             return LEAF
         cls, aux = node_data
-        checks.is_node_class(cls)
+        checks.is_node_class(cls, registry)
         node_type = registry.get(cls)
         if node_type is None:
             return make_treedef(NAMEDTUPLE, cls, tuple(children))
@@ -240,10 +249,11 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
 
 def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
     """Append the leaves of `tree` to `leaves`, left to right, and return its structure."""
-    if is_leaf is not None and checks.leaf_answer(is_leaf(tree)):
-        leaves.append(tree)
-        return LEAF
     node_type = node_type_of(tree)
+    if is_leaf is not None:
+        answer = is_leaf(tree)
+        checks.leaf_answer(answer)
+        node_type = None if answer else node_type
     if node_type is None:
         leaves.append(tree)
         return LEAF
@@ -330,13 +340,64 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 
 # ----------------------------------------------------------------------------------------------
+# Key paths: what the places in a tree are called
+
+
+def flatten_with_keys(
+    tree: Any, node_type: NodeType
+) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
+    """The (key, child) pairs and the aux data of a node."""
+    if node_type.flatten_with_keys is not None:
+        return node_type.flatten_with_keys(tree)
+    children, aux = node_type.flatten(tree)
+    return list(zip(_keys(node_type, aux), children)), aux
+
+
+def _keys(node_type, aux):
+    """The keys of a node without its own; there are enough, or infinitely many."""
+    if node_type is DICT:
+        return map(DictKey, aux)
+    if node_type is NAMEDTUPLE:
+        return map(GetAttrKey, aux._fields)
+    by_index = SequenceKey if node_type in (TUPLE, LIST) else FlattenedIndexKey
+    return map(by_index, count())
+
+
+def opened(tree: Any, is_leaf: IsLeaf = None) -> tuple[PyTreeDef, list[tuple[KeyEntry, Any]]]:
+    """The structure of a tree, and the (key, child) pairs of its root."""
+    treedef = flatten_into(tree, [], is_leaf)
+    node_type = treedef.node_type
+    return treedef, [] if node_type is None else [*flatten_with_keys(tree, node_type)[0]]
+
+
+def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
+    """The path to each leaf; empty paths if a registered class refuses to be rebuilt of numbers."""
+    try:
+        leaves = treedef.unflatten(range(treedef.num_leaves))
+    except Exception:
+        return [()] * treedef.num_leaves
+    return [path for path, _ in leaves_with_path(leaves)]
+
+
+def leaves_with_path(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """The path to each leaf, and the leaf."""
+    node_type = node_type_of(tree)
+    if node_type is None:
+        yield path, tree
+        return
+    for key, child in flatten_with_keys(tree, node_type)[0]:
+        yield from leaves_with_path(child, (*path, key))
+
+
+# ----------------------------------------------------------------------------------------------
 # Prefixes: a leaf of one tree stands for a whole subtree of another
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
     """`treedef.flatten_up_to(tree)`; errors call the tree `name`."""
     subtrees: list[Any] = []
-    checks.is_prefix(_match(treedef, tree, _one_level, subtrees), treedef, tree, name)
+    matches = _match(treedef, tree, _one_level, subtrees)
+    checks.is_prefix(matches, treedef, tree, name, opened)
     return subtrees
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.arguments import fun_signature, infer_argnums_and_argnames, traced_info
 from ..core.api_util import ensure_index_tuple, positive_argnums
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
@@ -38,6 +37,7 @@ from ..core.jaxpr import (
 )
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import constant, ensure_array
+from ..core.signatures import fun_signature, infer_argnums_and_argnames, traced_info
 from ..core.staging import (
     DynamicJaxprTrace,
     jaxpr_of,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..checks.arguments import are_arrays, leaf_names
+from ..checks.arguments import are_arrays
 from ..core import dtypes
 from ..core.api_util import with_statics
 from ..core.array import Array, as_array
@@ -41,6 +41,7 @@ from ..core.effects import (
 )
 from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
+from ..core.signatures import leaf_names
 from ..core.staging import jaxpr_of
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves

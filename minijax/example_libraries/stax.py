@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import numpy as jnp
 from .. import random
-from ..checks.sequences import elements
+from ..checks.sequences import iterable
 from ..lax import elementwise as lax
 from ..lax.convolution import conv_general_dilated
 from ..lax.convolution_functions import (
@@ -285,7 +285,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 def serial(*layers: Layer) -> Layer:
     """Layers one after another; the parameters are a list."""
     for layer in layers:
-        elements("stax.serial: a layer", layer, "a pair of functions (init, apply)")
+        iterable("stax.serial: a layer", layer, "a pair of functions (init, apply)")
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
@@ -358,7 +358,7 @@ FanInSum = (
 def FanInConcat(axis: int = -1) -> Layer:
     """Several inputs, joined along an axis."""
     def init_fun(rng, input_shapes):
-        elements("stax.FanInConcat: input_shapes", input_shapes, "a sequence of shapes")
+        iterable("stax.FanInConcat: input_shapes", input_shapes, "a sequence of shapes")
         first = input_shapes[0]
         place = axis % len(first)
         size = sum(shape[place] for shape in input_shapes)

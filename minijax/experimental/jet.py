@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.sequences import elements
+from ..checks.sequences import iterable
 from ..core import dtypes
 from ..core.api_util import flatten_fun_nokwargs
 from ..core.core import (
@@ -156,7 +156,7 @@ register_pytree_node(ZeroSeries, lambda _: ((), None), lambda _, __: zero_series
 
 def _order(primals, series) -> int:
     """The length that all lists have."""
-    elements("jet: series", series, "a sequence with a list of derivatives for each argument")
+    iterable("jet: series", series, "a sequence with a list of derivatives for each argument")
     lengths = {len(terms) for terms in series}
     if len(lengths) != 1:
         raise ValueError("jet: the lists in `series` must have one length for all arguments, got "

@@ -27,7 +27,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..checks.sequences import elements
+from ..checks.sequences import iterable
 from ..core.core import eval_trace, state
 from ..runtime.devices import devices as all_devices
 from ..settings import Override, State, traced_settings
@@ -193,8 +193,8 @@ class Mesh(_NamedAxes, ContextDecorator):
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         devices = devices if isinstance(devices, np.ndarray) else np.array(devices)
-        axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(
-            elements("Mesh: axis_names", axis_names, "a sequence of names"))
+        iterable("Mesh: axis_names", axis_names, "a sequence of names")
+        axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         _check_names(devices, axis_names)
         axis_types = _as_axis_types(axis_types, axis_names, "Mesh")
 
@@ -359,7 +359,7 @@ class AbstractMesh(_NamedAxes):
 
     def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
                 abstract_device: Any = None) -> AbstractMesh:
-        elements("AbstractMesh: axis_sizes", axis_sizes, "a sequence of integers")
+        iterable("AbstractMesh: axis_sizes", axis_sizes, "a sequence of integers")
         axis_types = _as_axis_types(axis_types, axis_names, "AbstractMesh")
         axis_sizes, axis_names = tuple(axis_sizes), tuple(axis_names)
         size = math.prod(axis_sizes) if axis_sizes else 0

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.sequences import elements
+from ..checks.sequences import iterable
 from ..runtime.devices import devices as all_devices
 
 
@@ -85,7 +85,7 @@ def mesh_sizes(sizes: Sequence[Any], caller: str) -> tuple[int, ...]:
     try:
         return tuple(map(int, list(sizes)))
     except (TypeError, ValueError):
-        elements(f"{caller}: the sizes of a mesh's axes", sizes, "a sequence of integers")
+        iterable(f"{caller}: the sizes of a mesh's axes", sizes, "a sequence of integers")
         raise ValueError(f"{caller}: the sizes of a mesh's axes must be integers, "
                          f"got {sizes}.") from None
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.arguments import leaf_names
 from ..checks.core import escaped
 from ..core.api_util import flatten_axes
 from ..core.array import Array, as_array
@@ -24,6 +23,7 @@ from ..core.core import Primitive, Tracer, install_methods, state, typeof
 from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
+from ..core.signatures import leaf_names
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import tree_flatten
 from ..errors import ConcretizationTypeError, JaxRuntimeError

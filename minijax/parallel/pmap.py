@@ -12,15 +12,16 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..checks.arguments import arg_names, check_callable
-from ..checks.tree import prefix_errors
+from ..checks.arguments import check_callable
 from ..core.api_util import ensure_index_tuple, flatten_axes, with_statics
 from ..core.boundary import api_boundary
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import JitFunction, cache_of, traces
+from ..core.signatures import arg_names
 from ..core.tree import tree_flatten, tree_leaves, tree_map
 from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
+from ..pytree.differences import prefix_errors
 from ..pytree.functions import broadcast_prefix
 from ..runtime.devices import devices as all_devices
 from ..runtime.jit import jit

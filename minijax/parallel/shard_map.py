@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.arguments import arg_names
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
+from ..core.signatures import arg_names
 from ..core.staging import jaxpr_of
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list

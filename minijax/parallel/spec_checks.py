@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..checks.tree import leaf_paths, prefix_errors
 from ..core.core import ShapedArray
-from ..core.tree import tree_flatten
+from ..core.tree import leaf_paths, tree_flatten
+from ..pytree.differences import prefix_errors
 from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import generate_key_paths, keystr
 from ..source import fun_name

@@ -5,19 +5,9 @@
 as functions of leaves in all forms of `jax.api_util`.
 """
 
-from ..checks.tree import (
-    Difference,
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
-    equality_errors,
-    equality_errors_pytreedef,
-    prefix_errors,
-    structure_errors,
-)
+from ..text.differences import Difference
+from .differences import equality_errors, equality_errors_pytreedef, prefix_errors, structure_errors
+from ..core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from ..core.api_util import flatten_axes
 from ..core.tree import (
     LEAF,

@@ -11,6 +11,7 @@ from ..checks import arguments as checks
 from ..checks.tree import rebased
 from ..core.api_util import positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
+from ..core.signatures import weak_arg_names
 from ..core.tree import PyTreeDef, tree_structure
 from ..source import DebugInfo, fun_sourceinfo
 
@@ -69,5 +70,5 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
     """
     static_argnums = positive_argnums(static_argnums, len(args), drop_too_large=True)
     *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
-    names = checks.weak_arg_names(fun, tree_structure(tuple(dynamic)), statics)
+    names = weak_arg_names(fun, tree_structure(tuple(dynamic)), statics)
     return DebugInfo(traced_for, fun_sourceinfo(fun), names)

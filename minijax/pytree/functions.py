@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from ..checks import sequences
 from ..checks import tree as checks
-from ..checks.sequences import elements
-from ..checks.tree import KeyEntry, flatten_with_keys
 from ..core import tree as trees
+from ..core.key_paths import KeyEntry
 from ..core.tree import (
     LEAF,
     TUPLE,
@@ -18,6 +18,7 @@ from ..core.tree import (
     Partial,
     PyTreeDef,
     flatten_up_to,
+    flatten_with_keys,
     make_treedef,
     node_type_of,
     registry,
@@ -142,10 +143,10 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     >>> jax.tree_util.all_leaves([1, 2.0]), jax.tree_util.all_leaves([1, (2.0,)])
     (True, False)
     """
-    values = elements("all_leaves: iterable", iterable)
+    sequences.iterable("all_leaves: iterable", iterable)
     if is_leaf is None:
-        return all(node_type_of(x) is None for x in values)
-    leaves = tree_leaves(values := [*values], is_leaf)
+        return all(node_type_of(x) is None for x in iterable)
+    leaves = tree_leaves(values := [*iterable], is_leaf)
     return len(leaves) == len(values) and all(map(operator.is_, leaves, values))
 
 
@@ -208,7 +209,8 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1])])
     PyTreeDef((*, [*]))
     """
-    treedefs = tuple(elements("treedef_tuple: treedefs", treedefs))
+    sequences.iterable("treedef_tuple: treedefs", treedefs)
+    treedefs = tuple(treedefs)
     for treedef in treedefs:
         checks.is_treedef("treedef_tuple", treedef)
     return make_treedef(TUPLE, None, treedefs)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks import tree as checks
-from ..checks.sequences import elements
-from ..checks.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
+from ..checks.sequences import iterable
+from ..core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
+from ..core.tree import (
+    LEAF,
+    PyTreeDef,
+    flatten_up_to,
+    flatten_with_keys,
+    make_treedef,
+    node_type_of,
 )
-from ..core.tree import LEAF, PyTreeDef, flatten_up_to, make_treedef, node_type_of
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
@@ -31,7 +31,8 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     >>> jax.tree_util.keystr(path), jax.tree_util.keystr(path, simple=True, separator="/")
     ("['layers'][0]", 'layers/0')
     """
-    return separator.join(map(_simple_key if simple else str, elements("keystr: keys", keys)))
+    iterable("keystr: keys", keys)
+    return separator.join(map(_simple_key if simple else str, keys))
 
 
 def _simple_key(key: KeyEntry) -> str:
@@ -66,12 +67,13 @@ def tree_flatten_with_path(
 def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]],
                            is_leaf: Callable[[KeyPath, Any], bool] | None) -> PyTreeDef:
     """`flatten_into`, but it appends (path, leaf) pairs and calls `is_leaf(path, node)`."""
-    stops = is_leaf is not None and checks.leaf_answer(is_leaf(path, tree))
+    stops = is_leaf is not None and is_leaf(path, tree)
+    checks.leaf_answer(stops)
     node_type = node_type_of(tree)
     if stops or node_type is None:
         out.append((path, tree))
         return LEAF
-    pairs, aux = checks.flatten_with_keys(tree, node_type)
+    pairs, aux = flatten_with_keys(tree, node_type)
     subtrees = [flatten_with_path_into(child, (*path, key), out, is_leaf) for key, child in pairs]
     return make_treedef(node_type, aux, tuple(subtrees))
 

@@ -9,7 +9,7 @@ from operator import methodcaller
 from typing import Any, TypeVar
 
 from ..checks import tree as checks
-from ..checks.tree import DictKey, GetAttrKey
+from ..core.key_paths import DictKey, GetAttrKey
 from ..core.tree import NodeType, registry, sorted_keys
 
 Class = TypeVar("Class", bound=type)

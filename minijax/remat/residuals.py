@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks.arguments import arg_names
 from ..core.api import make_jaxpr, vjp
 from ..core.core import ShapedArray
+from ..core.signatures import arg_names
 from ..core.tree import tree_flatten, tree_leaves
 from ..core.util import split_list
 from .origins import origins

@@ -24,14 +24,7 @@ import numpy as np
 from .. import settings
 from ..checks import jit as checks
 from ..checks.api import constants_apart
-from ..checks.arguments import (
-    ResolvedArgs,
-    check_callable,
-    fun_signature,
-    references_apart,
-    resolve_argnums,
-    static_arguments,
-)
+from ..checks.arguments import check_callable, references_apart
 from ..core.array import Array
 from ..core.batching import extend_axis_env_nd
 from ..core.boundary import api_boundary
@@ -56,6 +49,7 @@ from ..core.jit import (
 )
 from ..core.lowering import used_variables
 from ..core.placements import placements
+from ..core.signatures import ResolvedArgs, fun_signature, resolve_argnums, static_arguments
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.tracebacks import hide_frames
 from ..core.util import partition_list, split_list
@@ -494,7 +488,8 @@ def make_jaxpr(fun: Callable, static_argnums: Any = (), axis_env: Any = None,
         with extend_axis_env_nd(axis_env or ()):
             call = jitted._call(args, kwargs)
             tracing = jitted._traced(call)
-        closed = constants_apart(_constants_back(tracing), fun, call.leaves)
+        closed = _constants_back(tracing)
+        constants_apart(closed, call.leaves)
         if not return_shape:
             return closed
         return closed, tracing.out_tree.unflatten(map(struct_of, closed.out_avals))

@@ -12,17 +12,18 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.arguments import arg_names
-from ..checks.tree import equality_errors_pytreedef, keystr
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
+from ..core.key_paths import keystr
 from ..core.lowering import LoweredModule
 from ..core.placements import placements
+from ..core.signatures import arg_names
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
+from ..pytree.differences import equality_errors_pytreedef
 from ..settings import no_execution
 from . import xla
 from .devices import default_backend

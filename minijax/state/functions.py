@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.tree import GetAttrKey
 from ..core import dtypes
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, install_methods, typeof
+from ..core.key_paths import GetAttrKey
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
 from ..core.tree import NodeType

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...checks.tree import leaf_paths
 from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.primitives import canonical_axis, constant
-from ...core.tree import tree_flatten
+from ...core.tree import leaf_paths, tree_flatten
 from ...pytree.paths import keystr
 from .. import bitwise, cutting, shaping
 from .. import elementwise as lax

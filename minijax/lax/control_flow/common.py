@@ -13,9 +13,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...checks.arguments import references_apart, traced_info, weak_arg_names
+from ...checks.arguments import references_apart
 from ...checks.jaxpr import check_allowed
-from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core import dtypes
 from ...core.api_util import flatten_fun_nokwargs
 from ...core.array import as_array
@@ -36,9 +35,11 @@ from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.placements import placements
 from ...core.primitives import convert
+from ...core.signatures import traced_info, weak_arg_names
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
-from ...core.tree import PyTreeDef, tree_structure
+from ...core.tree import PyTreeDef, leaf_paths, tree_structure
 from ...core.util import partition_list
+from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
 from ...runtime.platforms import canonical_platform, program_platform

@@ -18,11 +18,9 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
 from ...checks.operators import with_own_arrays
-from ...checks.sequences import elements
-from ...checks.tree import equality_errors_pytreedef, leaf_paths
+from ...checks.sequences import iterable
 from ...core.api import stop_gradient
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
@@ -42,6 +40,7 @@ from ...core.partial_eval import (
 )
 from ...core.placements import placements
 from ...core.primitives import constant, ensure_array
+from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
     UndefinedPrimal,
@@ -50,11 +49,12 @@ from ...core.transposition import (
     project_accums,
     transpose_jaxpr,
 )
-from ...core.tree import tree_flatten
+from ...core.tree import leaf_paths, tree_flatten
 from ...core.typecheck import check_parameters, custom_typechecks
 from ...core.util import merge_lists, partition_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
+from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.paths import keystr
 from ...source import fun_sourceinfo
 from .. import elementwise as lax
@@ -193,7 +193,8 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     >>> jax.lax.switch(5, [lambda x: x, lambda x: -x], 3.0)
     Array(-3., dtype=float32, weak_type=True)
     """
-    branches = tuple(elements("lax.switch: branches", branches, "a sequence of functions"))
+    iterable("lax.switch: branches", branches, "a sequence of functions")
+    branches = tuple(branches)
     if not all(map(callable, branches)):
         raise TypeError("lax.switch: branches argument should be a sequence of callables, got "
                         f"{branches}.")

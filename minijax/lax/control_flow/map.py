@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...checks.arguments import leaf_names
 from ...core.api import vmap
 from ...core.boundary import api_boundary
 from ...core.core import typeof
+from ...core.signatures import leaf_names
 from ...core.tree import tree_flatten, tree_map
 from ...pytree.arguments import argument_avals
 from .. import cutting, shaping

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.arguments import leaf_names
-from ...checks.tree import leaf_paths
 from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
 from ...core.boundary import api_boundary
 from ...core.calls import with_zero_tangents
@@ -31,8 +29,9 @@ from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
 from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_partial_eval
 from ...core.primitives import broadcast_in_dim_p, ensure_array
+from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
-from ...core.tree import tree_flatten, tree_map
+from ...core.tree import leaf_paths, tree_flatten, tree_map
 from ...core.typecheck import check_parameters, custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError

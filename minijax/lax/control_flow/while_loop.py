@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.arguments import leaf_names
 from ...checks.jaxpr import can_happen_for_all
 from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
@@ -40,6 +39,7 @@ from ...core.partial_eval import (
     partial_eval_rules,
 )
 from ...core.primitives import ensure_array, select
+from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map

@@ -1,0 +1,110 @@
+"""Chapter 3: what is a place in a tree called?
+
+A *key path* leads from a tree to one of its leaves. Each key is one step: `['w'][0]` is a `DictKey`
+and a `SequenceKey`.
+
+In JAX: `jax/_src/tree_util.py`.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+
+class _Key:
+    """A step of a path. The subclasses name what it holds."""
+
+    __slots__ = ("_value",)
+    __match_args__: tuple[str, ...] = ()
+
+    _value: Any
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._value == other._value
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
+
+    def __hash__(self):  # those of the four classes differ, and are JAX's
+        return hash(self._value)
+
+
+class SequenceKey(_Key):
+    """The step to element `idx` of a list or tuple."""
+
+    __slots__ = ()
+    __match_args__ = ("idx",)
+
+    idx = property(attrgetter("_value"))
+
+    def __init__(self, idx: int):
+        self._value = idx
+
+    def __str__(self) -> str:
+        return f"[{self._value!r}]"
+
+    def __hash__(self) -> int:
+        return hash(self._value + 1)
+
+
+class DictKey(_Key):
+    """The step to the value under `key` of a mapping."""
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    key = property(attrgetter("_value"))
+
+    def __init__(self, key: Any):
+        self._value = key
+
+    def __str__(self) -> str:
+        return f"[{self._value!r}]"
+
+
+class GetAttrKey(_Key):
+    """The step to attribute `name`."""
+
+    __slots__ = ()
+    __match_args__ = ("name",)
+
+    name = property(attrgetter("_value"))
+
+    def __init__(self, name: str):
+        self._value = name
+
+    def __str__(self) -> str:
+        return f".{self._value}"
+
+
+class FlattenedIndexKey(_Key):
+    """The step to child number `key` of a node whose registration names no keys."""
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    key = property(attrgetter("_value"))
+
+    def __init__(self, key: int):
+        self._value = key
+
+    def __str__(self) -> str:
+        return f"[<flat index {self._value}>]"
+
+    def __hash__(self) -> int:
+        return hash(self._value + 42)
+
+
+KeyEntry = Any  # one of the four above, or any object that a registered type uses as its key
+KeyPath = tuple[KeyEntry, ...]
+
+
+def keystr(path: KeyPath) -> str:
+    """A key path as text, as in `['w'][0]`."""
+    return "".join(map(str, path))
+
+
+def path_text(path: KeyPath) -> str:
+    """`keystr`, with `[0]` for `[<flat index 0>]`."""
+    return keystr(path).replace("[<flat index ", "[").replace(">]", "]")

@@ -1,0 +1,202 @@
+"""Chapter 3: what are the arguments of a function called, and which of them are special?
+
+A message or a listing names an argument by the function's signature and a path, as in `x['w'][0]`.
+Arguments can be chosen by number or by name; one list is completed from the other.
+
+In JAX: `jax/_src/api_util.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter, Signature
+from types import CellType, FunctionType
+from typing import Any, NamedTuple
+
+from ..checks import arguments as checks
+from ..source import DebugInfo, fun_sourceinfo
+from .api_util import ensure_index_tuple, ensure_str_tuple, positive_argnums, with_statics
+from .key_paths import path_text
+from .tree import PyTreeDef, leaf_paths, leaves_with_path
+
+# ----------------------------------------------------------------------------------------------
+# Names of arguments and results
+
+
+_STATIC = object()  # stands for a static argument, whose leaves have no names
+
+
+def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+              static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = ()) -> tuple[str, ...]:
+    """A name like `x['w'][0]` for each leaf of (args, kwargs), static arguments left out.
+
+    If the signature does not fit the call, the names are `args[0]`, `kwargs['k']`. This takes time:
+    call it when a message or a listing is written, not before.
+    """
+    static = positive_argnums(static_argnums, len(args), drop_too_large=True)
+    args = [_STATIC if i in static else arg for i, arg in enumerate(args)]
+    kwargs = {k: _STATIC if k in static_argnames else kwargs[k] for k in sorted(kwargs)}
+    named = _named_by_signature(fun_signature(fun), args, kwargs)
+    if named is None:
+        named = [("args", args), *((f"kwargs['{k}']", v) for k, v in kwargs.items())]
+    return tuple(
+        name + path_text(path)
+        for name, tree in named
+        for path, leaf in leaves_with_path(tree)
+        if leaf is not _STATIC
+    )
+
+
+def _named_by_signature(signature, args, kwargs):
+    """(name, argument) pairs: positional ones first, then those passed by keyword, sorted."""
+    if signature is None:
+        return None
+    try:
+        passed = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    kinds = {name: param.kind for name, param in signature.parameters.items()}
+    extra = next((name for name, kind in kinds.items() if kind is Parameter.VAR_KEYWORD), None)
+    positional = [(k, v) for k, v in passed.items() if k not in kwargs and k != extra]
+    by_keyword = [(k if k in passed else f"{extra}['{k}']", v) for k, v in kwargs.items()]
+    return positional + by_keyword
+
+
+def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
+                   ) -> Callable[[], tuple[str, ...]]:
+    """A function that returns `arg_names`. It keeps neither `fun` nor the traced arguments alive.
+
+    `in_tree` is the structure of the traced (args, kwargs).
+    """
+    weak_fun = _weakly(fun)
+
+    def names():
+        try:
+            args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
+            args, kwargs = with_statics(lambda *a, **k: (a, k), statics)(*args, **kwargs)
+            argnames = [place for place in statics if isinstance(place, str)]
+            argnums = [place for place in statics if not isinstance(place, str)]
+            return arg_names(weak_fun(), args, kwargs, argnums, argnames)
+        except Exception:  # a container that does not accept these leaves; or `fun` is gone
+            return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
+
+    return names
+
+
+def _weakly(fun):
+    """A function that returns `fun` while other references keep it alive, and afterwards a function
+    with its parameters."""
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    try:
+        weak = weakref.ref(fun)
+    except TypeError:
+        return lambda: _with_parameters_of(code)
+    return lambda: weak() or _with_parameters_of(code)
+
+
+def _with_parameters_of(code):
+    """A function with the parameters of `code`, each with a default; `None` if there is no code."""
+    if code is None:
+        return None
+    closure = tuple(CellType() for _ in code.co_freevars)
+    names = code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]
+    fun = FunctionType(code, {}, None, (None,) * code.co_argcount, closure)
+    fun.__kwdefaults__ = dict.fromkeys(names)
+    return fun
+
+
+def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any],
+                out_tree: Callable[[], PyTreeDef | None]) -> DebugInfo:
+    """The names of a traced function. `out_tree()` is the structure of its result, or
+    `None` before it has returned."""
+
+    def results():
+        tree = out_tree()
+        return None if tree is None else tuple(
+            "result" + path_text(path) for path in leaf_paths(tree))
+
+    return DebugInfo(traced_for, fun_sourceinfo(fun), weak_arg_names(fun, in_tree, statics),
+                     results)
+
+
+def result_paths(tree: Any) -> tuple[str, ...]:
+    """A name like `result['w'][0]` for each leaf of a function's result."""
+    return leaf_names("result", tree)
+
+
+def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
+    """A name like `init['w'][0]` for each leaf of the argument `name`."""
+    return tuple(name + path_text(path) for path, _ in leaves_with_path(tree))
+
+
+# ----------------------------------------------------------------------------------------------
+# Static and donated arguments
+
+
+class ResolvedArgs(NamedTuple):
+    """Which arguments `jit` treats specially, by number and by name."""
+
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+
+
+def resolve_argnums(fun: Callable, signature: Signature | None,
+                    donate_argnums: int | Sequence[int] | None,
+                    donate_argnames: str | Iterable[str] | None,
+                    static_argnums: int | Sequence[int] | None,
+                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
+    """Complete numbers from names and names from numbers, and check both against the signature.
+
+    Raises ValueError for a number or name that the function does not take, and for a name that
+    is both static and donated.
+    """
+    if signature is None:
+        checks.donated_by_number(fun, donate_argnames)
+    donated = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
+    static = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
+    checks.static_and_donated(signature, static, donated)
+    return ResolvedArgs(*donated, *static)
+
+
+def infer_argnums_and_argnames(
+    signature: Signature | None,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """If only one of the two is given, the other from the signature; if both are, as they are."""
+    parameters = signature.parameters.values() if signature else ()
+    both_ways = {
+        i: param.name
+        for i, param in enumerate(parameters)
+        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
+    }
+    if argnums is None:
+        names = ensure_str_tuple(() if argnames is None else argnames)
+        return tuple(i for i, name in both_ways.items() if name in names), names
+    numbers = ensure_index_tuple(argnums)
+    if argnames is None:
+        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
+    return numbers, ensure_str_tuple(argnames)
+
+
+def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
+    """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
+    numbers = ensure_index_tuple(() if given[0] is None else given[0])
+    if not (numbers or given[1]):
+        return (), ()
+    resolved = resolve_argnums(fun, fun_signature(fun), None, None, numbers or None,
+                               given[1] or None)
+    return resolved.static_argnums, resolved.static_argnames
+
+
+def fun_signature(fun: Callable) -> Signature | None:
+    """The signature, or None if `fun` has none, like some built-in functions."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
