@@ -25,7 +25,7 @@ LAST = 10  # the last chapter at which the package can be cut
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
     1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
-        "printing", "text", "fast_paths",
+        "printing", "text",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "core.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
@@ -42,11 +42,9 @@ ROOMS = {
         "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
-        "runtime.seen_calls", "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
-        "fast.large", "fast.operators", "fast.programs", "fast.repeated", "fast.rules",
-        "fast.specialised", "fast.staged", "fast.staging", "fast.trees"),
+        "runtime.seen_calls", "runtime.stages"),
     7: ("core.partial_eval", "checks.partial_eval"),
-    8: ("core.transposition", "checks.transposition", "fast.derivatives", "fast.tape"),
+    8: ("core.transposition", "checks.transposition"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
         "lax.complex_numbers", "lax.complex_lowering", "lax.rounding",
         "lax.shaping", "lax.cutting", "lax.slicing", "lax.windows",
@@ -84,7 +82,7 @@ from .core.jit import jit
 '''
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
-FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
+FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
            "dtypes", "extend", "flatten_util", "interpreters", "lib", "monitoring",
