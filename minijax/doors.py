@@ -81,6 +81,7 @@ class BeforeShardings(Placements):
     reshard = lambda self, *args: _answers().reshard(*args)
     permuted = lambda self, *args: _answers().permuted(*args)
     formats = lambda self, program: _answers().formats(program)
+    of_jit = lambda self, wanted: _answers().of_jit(wanted)
     struct_sharding = lambda self, *args: _answers().struct_sharding(*args)
 
 
@@ -93,10 +94,6 @@ class Places(Extension):
     """Asks the room of placement if a device or a sharding is given, or asked for."""
 
     placements = BeforeShardings()
-
-    def jit_class(self, cls, options):
-        placed = options.more and options.more.placement
-        return _parallel("sharded_jit").sharded_jit.jit_class(cls, options) if placed else cls
 
 
 def _parallel(module: str) -> Any:

@@ -353,12 +353,4 @@ def jit(fun: Callable, static_argnums: Sequence[int] = (),
       static_argnums, static_argnames: positions and names of arguments that are part of the
         program: any hashable values. A new value makes a new program.
     """
-    return jit_function(fun, Options(tuple(static_argnums), tuple(static_argnames)))
-
-
-def jit_function(fun: Callable, options: Options) -> JitFunction:
-    """The jitted function, of the class that extensions have chosen."""
-    cls = JitFunction
-    for jit_class in hooks.jit_class:
-        cls = jit_class(cls, options)
-    return cls(fun, options)
+    return JitFunction(fun, Options(tuple(static_argnums), tuple(static_argnames)))

@@ -108,6 +108,11 @@ class Placements:
 
     # Programs
 
+    def of_jit(self, wanted: Any) -> Any:
+        """What the user asked for with `in_shardings` and its like, as a hashable object with
+        the methods `check_call`, `check_results`, `params`, `of_program` and `placed`."""
+        raise NotImplementedError("Shardings of jitted functions come with chapter 14.")
+
     def jit_params(self) -> dict:
         """More parameters of an equation of `jit`, which tell in what context it was traced."""
         return {}

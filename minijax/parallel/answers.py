@@ -12,7 +12,7 @@ from .modules import check_sliced, part_lowered
 from .placed import jit_params
 from .placement import place_new
 from .reshards import placement_of_batch, sharded_like
-from .sharded_jit import check_arguments, program_formats
+from .sharded_jit import check_arguments, program_formats, shardings_of_jit
 from .sharding_rules import (
     cotangent_fits,
     given_placement,
@@ -44,6 +44,7 @@ class Answers(Placements):
     reshard = staticmethod(resharded)
     filled = staticmethod(filled)
     permuted = staticmethod(permuted)
+    of_jit = staticmethod(shardings_of_jit)
     jit_params = staticmethod(jit_params)
     part_lowered = staticmethod(part_lowered)
     check_sliced = staticmethod(check_sliced)

@@ -7,19 +7,17 @@ shardings are parameters of the equation (`nested_jit.py`).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.api_util import flatten_axes
 from ..core.boundary import api_boundary
 from ..core.core import typeof
-from ..core.extension import Extension, register
-from ..core.jit import JitFunction, Tracing, jit_function
+from ..core.jit import Call, JitFunction, Tracing
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..runtime import xla
-from ..runtime.jit import UNSPECIFIED, JitPlacement, jit
+from ..runtime.jit import UNSPECIFIED, JitPlacement, PjitFunction, jit
 from . import mesh as meshes
 from .constraints import check_entries, check_no_manual_axis, flat_shardings
 from .layouts import (
@@ -63,6 +61,113 @@ class Shardings(NamedTuple):
         entries = [x for said in self[:4] if said for x in said[0]]
         return self.entered or self.device is not None or any(x is not None for x in entries)
 
+    def check_call(self, call: Call) -> None:
+        """Refuse arguments that do not lie, or are not passed, as is asked for."""
+        if self.device is not None and not self.mesh().empty:
+            raise ValueError("Mesh context manager should not be used with jit when backend or "
+                             "device is also specified as an argument to jit.")
+        self._check_layouts(call)
+        names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
+        if names and self.ins is not None:
+            raise ValueError("jit with in_shardings takes positional arguments only, but "
+                             f"{', '.join(names)} came by keyword.")
+
+    def check_results(self, tracing: Tracing) -> None:
+        """Refuse shardings and layouts that the results cannot have."""
+        for sharding, aval in zip(self._out_shardings(tracing.out_tree), tracing.jaxpr.out_avals,
+                                  strict=True):
+            if sharding is not None:
+                check_possible(sharding, aval, "result")
+        for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
+            check_layout(layout, aval, "jit: a result")
+
+    def _in_layouts(self, in_tree: PyTreeDef) -> list:
+        """For each leaf of the arguments the layout that is asked for: a `Layout`, AUTO, `None`."""
+        said = self.in_layouts
+        if said is None:
+            return [None] * in_tree.num_leaves
+        (leaves, prefix), (args_tree, _) = said, in_tree.children()
+        return flatten_axes("jit: in_shardings", args_tree, prefix.unflatten(leaves),
+                            tupled_args=True)
+
+    def _out_layouts(self, out_tree: PyTreeDef) -> list:
+        """The same for the leaves of the result."""
+        said = self.out_layouts
+        if said is None:
+            return [None] * out_tree.num_leaves
+        leaves, prefix = said
+        return flatten_axes("jit: out_shardings", out_tree, prefix.unflatten(leaves))
+
+    def _check_layouts(self, call):
+        """An argument that was put somewhere has the layout that is asked for."""
+        for x, layout in zip(call.leaves, self._in_layouts(call.in_tree)):
+            if layout is None:
+                continue
+            check_layout(layout, shaped_abstractify(x), "jit: an argument")
+            if type(x) is not PlacedArray or not x.committed:
+                continue
+            if layout is AUTO or settled(layout) != x.layout:
+                raise ValueError(
+                    f"jit: an argument {typeof(x)} was put somewhere with the layout "
+                    f"{layout_of(x)}, and in_shardings asks for {layout}. Bring it to that layout "
+                    "with jax.device_put. For AUTO, lower the function for a ShapeDtypeStruct.")
+
+    def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
+        """For each leaf of the arguments how it is to lie."""
+        said = self.ins
+        if said is None:
+            return [None] * in_tree.num_leaves
+        args_tree, _ = in_tree.children()
+        return self._flat("in_shardings", args_tree, said, tupled_args=True)
+
+    def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
+        """For each leaf of the result how it is to lie."""
+        said = self.outs
+        if said is None:
+            return [None] * out_tree.num_leaves
+        return self._flat("out_shardings", out_tree, said)
+
+    def _flat(self, argument, tree, said, tupled_args=False):
+        (leaves, prefix), mesh = said, self.mesh()
+        if self.entered and not mesh.empty:
+            leaves = [P() if entry is None else entry for entry in leaves]
+        flat = flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
+                              tupled_args)
+        for sharding in flat:
+            check_no_manual_axis(sharding, f"jit: {argument}")
+        return flat
+
+    def params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
+        """Parameters of the primitive. Those of a device are there for readers of jaxprs: arguments
+        are brought to the device, wherever they are."""
+        closed = len(tracing.outer_tracers)
+        ins, outs = self._in_shardings(call.in_tree), self._out_shardings(tracing.out_tree)
+        for sharding, aval in zip(ins, tracing.jaxpr.in_avals[closed:]):
+            if sharding is not None:
+                check_possible(sharding, aval, "argument")
+        if self.device is not None:
+            here = SingleDeviceSharding(self.device)
+            ins, outs = [here] * len(ins), [here] * len(outs)
+        return {
+            "in_shardings": (UNSPECIFIED,) * closed + tuple(map(_entry, ins)),
+            "out_shardings": tuple(map(_entry, outs)),
+            "in_layouts": (None,) * closed + tuple(self._in_layouts(call.in_tree)),
+            "out_layouts": tuple(self._out_layouts(tracing.out_tree)),
+            "device": self.device,
+        }
+
+    def of_program(self, tracing: Tracing) -> Wanted:
+        """What the program depends on."""
+        outs = tuple(self._out_shardings(tracing.out_tree))
+        layouts = tuple(map(settled, self._out_layouts(tracing.out_tree)))
+        around = self.mesh() if self.entered and not self.mesh().empty else None
+        return Wanted(self.device, outs, layouts, around)
+
+    def placed(self, call: Call) -> list:
+        """The arguments as the program gets them."""
+        return [*map(as_if_placed, call.leaves, self._in_shardings(call.in_tree),
+                     self._in_layouts(call.in_tree))]
+
 
 def _split(entries: Any) -> tuple[Any, tuple | None]:
     """Entries of `in_shardings` or `out_shardings` without their layouts; and these, as leaves and
@@ -86,141 +191,22 @@ def _hashable(entries: Any, argument: str, entered: bool) -> tuple | None:
     return tuple(leaves), tree
 
 
-class ShardedJitFunction(JitFunction):
-    """What `jit` returns if it is given a device, or how arguments or results are to lie."""
-
-    __slots__ = ()
-
-    def __init__(self, fun, options):
-        shardings = _shardings(options.more.placement)
-        super().__init__(fun, _with_placement(options, shardings))
-
-    def _traced(self, call):
-        said = self._options.more.placement
-        if said.device is not None and not said.mesh().empty:
-            raise ValueError("Mesh context manager should not be used with jit when backend or "
-                             "device is also specified as an argument to jit.")
-        self._check_layouts(call)
-        names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
-        if names and self._options.more.placement.ins is not None:
-            raise ValueError("jit with in_shardings takes positional arguments only, but "
-                             f"{', '.join(names)} came by keyword.")
-        return super()._traced(call)
-
-    def _trace(self, call, in_avals) -> Tracing:
-        tracing = super()._trace(call, in_avals)
-        outs = self._out_shardings(tracing.out_tree)
-        for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
-            if sharding is not None:
-                check_possible(sharding, aval, "result")
-        for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
-            check_layout(layout, aval, "jit: a result")
-        return tracing
-
-    def _in_layouts(self, in_tree: PyTreeDef) -> list:
-        """For each leaf of the arguments the layout that is asked for: a `Layout`, AUTO, `None`."""
-        said = self._options.more.placement.in_layouts
-        if said is None:
-            return [None] * in_tree.num_leaves
-        (leaves, prefix), (args_tree, _) = said, in_tree.children()
-        return flatten_axes("jit: in_shardings", args_tree, prefix.unflatten(leaves),
-                            tupled_args=True)
-
-    def _out_layouts(self, out_tree: PyTreeDef) -> list:
-        """The same for the leaves of the result."""
-        said = self._options.more.placement.out_layouts
-        if said is None:
-            return [None] * out_tree.num_leaves
-        leaves, prefix = said
-        return flatten_axes("jit: out_shardings", out_tree, prefix.unflatten(leaves))
-
-    def _check_layouts(self, call):
-        """An argument that was put somewhere has the layout that is asked for."""
-        for x, layout in zip(call.leaves, self._in_layouts(call.in_tree)):
-            if layout is None:
-                continue
-            check_layout(layout, shaped_abstractify(x), "jit: an argument")
-            if type(x) is not PlacedArray or not x.committed:
-                continue
-            if layout is AUTO or settled(layout) != x.layout:
-                raise ValueError(
-                    f"jit: an argument {typeof(x)} was put somewhere with the layout "
-                    f"{layout_of(x)}, and in_shardings asks for {layout}. Bring it to that layout "
-                    "with jax.device_put. For AUTO, lower the function for a ShapeDtypeStruct.")
-
-    def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
-        """For each leaf of the arguments how it is to lie."""
-        said = self._options.more.placement.ins
-        if said is None:
-            return [None] * in_tree.num_leaves
-        args_tree, _ = in_tree.children()
-        return self._flat("in_shardings", args_tree, said, tupled_args=True)
-
-    def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
-        """For each leaf of the result how it is to lie."""
-        said = self._options.more.placement.outs
-        if said is None:
-            return [None] * out_tree.num_leaves
-        return self._flat("out_shardings", out_tree, said)
-
-    def _flat(self, argument, tree, said, tupled_args=False):
-        (leaves, prefix), mesh = said, self._options.more.placement.mesh()
-        if self._options.more.placement.entered and not mesh.empty:
-            leaves = [P() if entry is None else entry for entry in leaves]
-        flat = flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
-                              tupled_args)
-        for sharding in flat:
-            check_no_manual_axis(sharding, f"jit: {argument}")
-        return flat
-
-    def _params(self, call, tracing):
-        """The shardings are parameters of the primitive. Those of a device are there for readers
-        of jaxprs: arguments are brought to the device, wherever they are."""
-        closed, device = len(tracing.outer_tracers), self._options.more.placement.device
-        ins, outs = self._in_shardings(call.in_tree), self._out_shardings(tracing.out_tree)
-        for sharding, aval in zip(ins, tracing.jaxpr.in_avals[closed:]):
-            if sharding is not None:
-                check_possible(sharding, aval, "argument")
-        if device is not None:
-            here = SingleDeviceSharding(device)
-            ins, outs = [here] * len(ins), [here] * len(outs)
-        return super()._params(call, tracing) | {
-            "in_shardings": (UNSPECIFIED,) * closed + tuple(map(_entry, ins)),
-            "out_shardings": tuple(map(_entry, outs)),
-            "in_layouts": (None,) * closed + tuple(self._in_layouts(call.in_tree)),
-            "out_layouts": tuple(self._out_layouts(tracing.out_tree)),
-            "device": device,
-        }
-
-    def _spec(self, call, tracing):
-        outs = tuple(self._out_shardings(tracing.out_tree))
-        layouts = tuple(map(settled, self._out_layouts(tracing.out_tree)))
-        said = self._options.more.placement
-        around = said.mesh() if said.entered and not said.mesh().empty else None
-        placement = Wanted(said.device, outs, layouts, around)
-        return super()._spec(call, tracing)._replace(placement=placement)
-
-    def _placed(self, call):
-        shardings = self._in_shardings(call.in_tree)
-        layouts = self._in_layouts(call.in_tree)
-        return [*map(as_if_placed, call.leaves, shardings, layouts)]
-
-
 def _entry(sharding):
     """An entry of the parameters."""
     return UNSPECIFIED if sharding is None else sharding
 
 
-def _with_placement(options, placement):
-    return options._replace(more=options.more._replace(placement=placement))
-
-
-def _shardings(placement: JitPlacement) -> Shardings:
-    """The hashable form of what the user asked for.
+def shardings_of_jit(placement: JitPlacement) -> Shardings:
+    """`Placements.of_jit`: the hashable form of what the user asked for.
 
     Raises:
       ValueError: a device is given besides, or a spec leaves a dimension to the compiler.
       TypeError: an entry is not a sharding.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
+    >>> jax.jit(lambda: jnp.zeros(4), out_shardings=sharding)().sharding.spec
+    P('x',)
     """
     ins, outs, device, backend = placement
     entered = isinstance(placement, EnteredPlacement)
@@ -239,28 +225,6 @@ def _shardings(placement: JitPlacement) -> Shardings:
         raise ValueError("If backend or device is specified on jit, then "
                          f"{name} should not be specified.")
     return shardings
-
-
-@functools.cache
-def _with_shardings(cls):
-    return type(cls.__name__, (ShardedJitFunction, cls), {"__slots__": ()})
-
-
-class ShardedJit(Extension):
-    """`jit` with a device or with shardings.
-
-    >>> mesh = jax.make_mesh((1,), ("x",))
-    >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
-    >>> jax.jit(lambda: jnp.zeros(4), out_shardings=sharding)().sharding.spec
-    P('x',)
-    """
-
-    def jit_class(self, cls, options):
-        return _with_shardings(cls) if options.more and options.more.placement else cls
-
-
-sharded_jit = ShardedJit()
-register(sharded_jit)
 
 
 def program_formats(program: Any) -> tuple[Sequence, Sequence, Format]:
@@ -326,5 +290,6 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
                  donate_argnums=donate_argnums, donate_argnames=donate_argnames,
                  keep_unused=keep_unused, device=device, backend=backend, inline=inline,
                  compiler_options=compiler_options)  # fmt: skip
-    placement = EnteredPlacement(in_shardings, out_shardings, device, backend)
-    return jit_function(fun, _with_placement(jitted._options, placement))
+    wanted = shardings_of_jit(EnteredPlacement(in_shardings, out_shardings, device, backend))
+    options = jitted._options
+    return PjitFunction(fun, options._replace(more=options.more._replace(placement=wanted)))

@@ -14,11 +14,11 @@ import numpy as np
 from .. import settings
 from ..core.array import def_numpy
 from ..core.core import Primitive, eval_trace, set_current_trace
-from ..core.jit import JitFunction, jit
+from .jit import PjitFunction, jit
 
 
 @functools.lru_cache(4096)
-def _jitted_primitive(primitive: Primitive, params: tuple) -> JitFunction:
+def _jitted_primitive(primitive: Primitive, params: tuple) -> PjitFunction:
     def call(*args):
         return primitive.bind(*args, **dict(params))
 

@@ -40,7 +40,6 @@ from ..core.jit import (
     Spec,
     Tracing,
     cache_of,
-    jit_function,
     jit_p,
     places_of,
     program_of,
@@ -164,7 +163,8 @@ def jit(
     more = MoreOptions(
         numbers.donate_argnums, numbers.donate_argnames,
         bool(keep_unused), bool(inline), _flags(compiler_options),
-        placement if any(x not in (None, UNSPECIFIED) for x in placement) else None,
+        placements().of_jit(placement) if any(x not in (None, UNSPECIFIED) for x in placement)
+        else None,
     )  # fmt: skip
     return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames, more))
 
@@ -366,9 +366,21 @@ class PjitFunction(JitFunction):
         checks.have_values(jaxpr, args, without_value, self._options.more.keep_unused)
         return tracing._replace(jaxpr=jaxpr)
 
+    def _traced(self, call: Call) -> Tracing:
+        if (wanted := self._options.more.placement) is not None:
+            wanted.check_call(call)
+        return super()._traced(call)
+
+    def _trace(self, call: Call, in_avals: Sequence) -> Tracing:
+        tracing = super()._trace(call, in_avals)
+        if (wanted := self._options.more.placement) is not None:
+            wanted.check_results(tracing)
+        return tracing
+
     def _placed(self, call: Call) -> Sequence:
         """The arguments as the program gets them."""
-        return call.leaves
+        wanted = self._options.more.placement
+        return call.leaves if wanted is None else wanted.placed(call)
 
     def _cache_size(self) -> int:
         return len(self._traces)
@@ -398,6 +410,8 @@ class PjitFunction(JitFunction):
                   "inline": spec.inline}
         if spec.options:
             params["options"] = spec.options
+        if (wanted := self._options.more.placement) is not None:
+            params |= wanted.params(call, tracing)
         return params | placements().jit_params()
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
@@ -416,8 +430,9 @@ class PjitFunction(JitFunction):
 
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
         more = self._options.more
+        where = None if more.placement is None else more.placement.of_program(tracing)
         return Spec(fun_name(self._fun), self._donated(call), more.keep_unused, more.inline,
-                    more.compiler_options)
+                    more.compiler_options, where)
 
     def _donated(self, call: Call) -> tuple[bool, ...]:
         """For each leaf whether it is donated."""
@@ -433,6 +448,14 @@ class PjitFunction(JitFunction):
         flags += [name in more.donate_argnames for name in kwargs_tree.aux]
         trees = [*args_tree.children(), *kwargs_tree.children()]
         return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
+
+
+def jit_function(fun: Callable, options: Options) -> PjitFunction:
+    """The jitted function."""
+    cls = PjitFunction
+    for jit_class in hooks.jit_class:
+        cls = jit_class(cls, options)
+    return cls(fun, options)
 
 
 @api_boundary
@@ -619,9 +642,6 @@ call_rules(jit_p, "jaxpr", _by_operand)
 
 class JitOptions(Extension):
     """Jitted functions take all options of `jax.jit`."""
-
-    def jit_class(self, cls, options):
-        return PjitFunction
 
     def program_module(self, module, jaxpr, spec):
         if not any(spec.donated_invars):
