@@ -33,7 +33,7 @@ class Row(NamedTuple):
     name: str
     declared: Place
     text: str  # its docstring
-    default: str  # what is returned without extensions, as code
+    default: str  # what is returned without extensions, as code; "" for nothing
     asked: list[Place]
     answered: dict[str, Place]  # by class, or by function
 
@@ -47,27 +47,46 @@ def modules() -> dict[str, ast.Module]:
 
 def points() -> list[Row]:
     """The points of `Extension`: its methods, and the functions decorated by `point`."""
-    used = list(overriding("Extension"))
-    return [_row(path, node, _is_hook, used) for path, node in [
-        *_methods("core/extension.py", "Extension"), *_declared_elsewhere()]]
+    declared = [*_methods("core/extension.py", "Extension"), *_declared_elsewhere()]
+    return _rows(declared, "hooks", "Extension")
 
 
 def questions() -> list[Row]:
     """The questions of `Placements`: its methods."""
-    answers = [(path, name, node, member) for path, name, node, member in overriding("Placements")
-               if path.startswith("parallel/")]
-    return [_row(path, node, _is_question, answers)
-            for path, node in _methods("core/placements.py", "Placements")]
+    return _rows(_methods("core/placements.py", "Placements"), "placements()", "Placements")
 
 
-def _row(path, node, is_asked, overriding) -> Row:
-    returns = [x.value for x in ast.walk(node) if isinstance(x, ast.Return) and x.value]
-    asked = [Place(where, x.lineno) for where, tree in modules().items() for x in ast.walk(tree)
-             if is_asked(x, node.name) and where != "core/extension.py"]
-    answered = {who: Place(where, at) for where, cls, member, name in overriding
-                if name == node.name for who, at in _answering(where, cls, member)}
-    return Row(node.name, Place(path, node.lineno), ast.get_docstring(node) or "",
-               ast.unparse(returns[-1]) if returns else "", asked, answered)
+def _rows(declared, asked_through, base) -> list[Row]:
+    members = [*overriding(base)]
+    return [Row(node.name, Place(path, node.lineno), ast.get_docstring(node) or "", _default(node),
+                sorted(asks().get(f"{asked_through}.{node.name}", ())),
+                {who: Place(where, at) for where, cls, member, name in members
+                 if name == node.name for who, at in _answering(where, cls, member)})
+            for path, node in declared]
+
+
+@functools.cache
+def asks() -> dict[str, set[Place]]:
+    """Where the library says `hooks.name` and `placements().name`."""
+    found: dict[str, set[Place]] = {}
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Call):
+                text = ast.unparse(node) if _name_of(node.value) in ("hooks", "placements") else ""
+                found.setdefault(text, set()).add(Place(path, node.lineno))
+    return found
+
+
+def _name_of(node: ast.expr) -> str:
+    function = node.func if isinstance(node, ast.Call) else node
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _default(function) -> str:
+    last = function.body[-1]
+    if isinstance(last, ast.Return) and last.value:
+        return ast.unparse(last.value)
+    return "raise NotImplementedError" if isinstance(last, ast.Raise) else ""
 
 
 def _methods(path: str, cls: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -83,24 +102,16 @@ def _declared_elsewhere() -> Iterator[tuple[str, ast.FunctionDef]]:
                     and "point" in map(ast.unparse, node.decorator_list))
 
 
-def _is_hook(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Attribute) and ast.unparse(node) == f"hooks.{name}"
-
-
-def _is_question(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Attribute) and ast.unparse(node) == f"placements().{name}"
-
-
 def overriding(base: str) -> Iterator[tuple[str, str, ast.stmt, str]]:
     """The members of the classes that derive from `base`: file, class, statement, name."""
-    classes = [(path, node) for path, tree in modules().items() for node in ast.walk(tree)
-               if isinstance(node, ast.ClassDef)]
+    classes = [(path, node, {*map(ast.unparse, node.bases)}) for path, tree in modules().items()
+               for node in tree.body if isinstance(node, ast.ClassDef)]
     names, before = {base}, 0
     while len(names) > before:
         before = len(names)
-        names |= {cls.name for _, cls in classes if names & {*map(ast.unparse, cls.bases)}}
-    for path, cls in classes:
-        if names & {*map(ast.unparse, cls.bases)}:
+        names |= {cls.name for _, cls, bases in classes if names & bases}
+    for path, cls, bases in classes:
+        if names & bases:
             for member in cls.body:
                 if isinstance(member, ast.FunctionDef):
                     yield path, cls.name, member, member.name

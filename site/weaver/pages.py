@@ -1,4 +1,4 @@
-"""Pages that nobody writes: the library's files, the rule atlas, the differences, the reference."""
+"""Pages that nobody writes: the library's files, the atlas, lists of all kinds, the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tools.cut import PACKAGE, READING_ORDER, ROOMS, ROOT, sources
 
-from . import examples, reference, rule_atlas
+from . import examples, listings, reference, rule_atlas
 
 CHAPTERS = ROOT / "chapters"
 LAST_SHOWN = 10  # the last chapter of whose rooms all files are shown; later ones quote some
@@ -25,6 +25,7 @@ def generated() -> Iterator[tuple[str, str]]:
     yield from reference.pages()
     yield "atlas.md", _atlas()
     yield "differences.md", _differences()
+    yield "extensions.md", _extensions(paths)
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
@@ -130,6 +131,27 @@ What is left out, and what is done otherwise, on purpose, with the reason. A tes
 public names of both libraries, and fails on a missing one that is not in this list.
 
 {differences.page()}
+"""
+
+
+def _extensions(paths: list[str]) -> str:
+    """Appendix E: where later rooms change what earlier ones do."""
+    from tools import extensions
+
+    def link(place: extensions.Place) -> str:
+        if place.path not in paths:
+            return f"`{place}`"
+        start = max(n for n in listings.starts(place.path) if n <= place.line)
+        page = f"source/{place.path.removesuffix('.py')}.html"
+        return f'<a href="{page}#L{start}"><code>{place}</code></a>'
+
+    return f"""# Appendix E: the extension points
+
+Most rules of a later chapter stand in a table. Where a table does not do, an earlier file asks its
+extensions before it acts. These are all points at which it asks. What shardings need is one object
+with several methods, which has a table of its own.
+
+{extensions.page(link)}
 """
 
 
