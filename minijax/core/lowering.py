@@ -483,3 +483,21 @@ def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:
         return compare(ctx, "NE", x, ctx.constant(0, x.aval))
     out = with_dtype(x.aval, dtype)
     return ctx.op(typed_text("convert", [x], out), out)
+
+
+def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
+    """Append a unary operation with a result of element type `dtype`."""
+    out = with_dtype(x.aval, dtype)
+    return ctx.op(typed_text(op, [x], out), out)
+
+
+def emit_region(ctx: Body, rule: Callable, avals: Sequence) -> tuple[str, list[str]]:
+    """What `rule` computes from scalars of these types, as a region: its arguments, and its lines.
+    """
+    arguments = [Value(ctx.fresh(), aval) for aval in avals]
+    outside = ctx.lines, ctx.avals_out
+    ctx.lines, ctx.avals_out = [], [avals[0]]
+    result = rule(ctx, *arguments)
+    lines = [*ctx.lines, f"    stablehlo.return {result.name} : {result.type}"]
+    ctx.lines, ctx.avals_out = outside
+    return ", ".join(f"{x.name}: {x.type}" for x in arguments), lines

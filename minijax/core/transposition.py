@@ -208,8 +208,8 @@ deftranspose(lax.add_p, lambda ct, x, y: unbroadcast(x.aval, ct),
 deftranspose(lax.sub_p, lambda ct, x, y: unbroadcast(x.aval, ct),
              lambda ct, x, y: unbroadcast(y.aval, lax.neg(ct)))
 deftranspose(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
-defbilinear(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
-            lambda ct, x, y: unbroadcast(y.aval, lax.mul(x, ct)))
+deftranspose(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
+             lambda ct, x, y: unbroadcast(y.aval, lax.mul(x, ct)), bilinear=True)
 deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
@@ -232,13 +232,20 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     return lax.expand_dims(summed, [i for i, n in enumerate(x.aval.shape) if n == 1])
 
 
+def _reshape_transpose(ct, x, *, new_sizes, dimensions):
+    if dimensions is None:
+        return lax.reshape(ct, x.aval.shape)
+    in_order = lax.reshape(ct, [x.aval.shape[d] for d in dimensions])
+    return lax.transpose(in_order, np.argsort(dimensions).tolist())
+
+
 def _reduce_sum_transpose(ct, x, *, axes):
     kept = [d for d in range(x.aval.ndim) if d not in axes]
     return lax.broadcast_in_dim(ct, x.aval.shape, kept)
 
 
 deftranspose(lax.broadcast_in_dim_p, _broadcast_in_dim_transpose)
-deftranspose(lax.reshape_p, lambda ct, x, **params: lax.reshape(ct, x.aval.shape))
+deftranspose(lax.reshape_p, _reshape_transpose)
 deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
 deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
              lax.transpose(ct, np.argsort(permutation).tolist()))
@@ -269,7 +276,8 @@ def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):
     return _dot_general_transpose_lhs(ct, y, x, dimension_numbers=swapped, swapped=True, **params)
 
 
-defbilinear(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
+deftranspose(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs,
+             bilinear=True)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ from ..core.batching import defvectorized
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import cast_rule, emit, register_lowering
+from ..core.lowering_rules import emit_parts
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose, unbroadcast
-from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, emit_cast, unary_row
+from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_row
 
 
 def _complex_dtype(dtype):
@@ -132,8 +133,7 @@ def _lower_conj(ctx, x, *, input_dtype=None):
     (out,) = ctx.avals_out
     if x.aval.dtype.kind != "c":
         return emit(ctx, "complex", x, ctx.constant(0, x.aval), out=out)
-    part = np.dtype(f"f{out.dtype.itemsize // 2}")
-    real, imag = emit_cast(ctx, "real", x, part), emit_cast(ctx, "imag", x, part)
+    real, imag = emit_parts(ctx, x)
     return emit(ctx, "complex", real, emit(ctx, "negate", imag), out=out)
 
 

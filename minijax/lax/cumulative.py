@@ -15,8 +15,18 @@ from ..core.batching import primitive_batchers
 from ..core.core import typeof
 from ..core.evaluation import in_bytes
 from ..core.forward import deflinear_jvp, primitive_jvps
-from ..core.lowering import Body, Value, compare, emit, nary_rule, register_lowering, with_shape
+from ..core.lowering import (
+    Body,
+    Value,
+    compare,
+    emit,
+    emit_region,
+    nary_rule,
+    register_lowering,
+    with_shape,
+)
 from ..core.lowering import select as emit_select
+from ..core.lowering_rules import emit_parts, extremum_rule
 from ..core.primitives import (
     INEXACT,
     NUMBER,
@@ -33,11 +43,10 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import def_numpy_or_xla
-from .complex_lowering import PARTS, extremum_rule
 from .complex_numbers import complex, has_nan, real
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
-from .families import const_like, emit_cast, emit_region
+from .families import const_like
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev
@@ -199,8 +208,7 @@ def _lower_complex_logaddexp(ctx, x, y):
     distance = emit(ctx, "subtract", emit(ctx, "add", x, y), twice)
     rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
     result = emit(ctx, "add", largest, rest)
-    part = np.dtype(f"f{x.aval.dtype.itemsize // 2}")
-    real, angle = (emit_cast(ctx, op, result, part) for op in PARTS)
+    real, angle = emit_parts(ctx, result)
     return emit(ctx, "complex", real, _wrapped(ctx, angle), out=result.aval)
 
 

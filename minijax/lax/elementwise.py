@@ -20,6 +20,7 @@ from ..core.evaluation import divide, in_bytes, minimum
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
+from ..core.lowering_rules import extremum_rule
 from ..core.primitives import (
     INEXACT,
     NUMBER,
@@ -341,7 +342,7 @@ pow_p, pow = binary_row(
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
 min_p, min = binary_row(
     "min", (*NUMBER, np.bool_), minimum, "Elementwise minimum; NaN if either is.",
-    lowering="minimum",
+    lowering=extremum_rule("minimum", "LT"),
     jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
                    lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
 

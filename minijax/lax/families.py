@@ -17,7 +17,7 @@ from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvecto
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import Body, Value, nary_rule, register_lowering, typed_text, with_dtype
+from ..core.lowering import Body, Value, nary_rule, register_lowering
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import jaxpr_of
 from ..core.tracebacks import hide_frames
@@ -192,24 +192,6 @@ def chlo_rule(op: str) -> Callable:
         return ctx.op(f"chlo.{op} {names} : {types} -> {operands[0].type}", out)
 
     return rule
-
-
-def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
-    """Append a unary operation with a result of element type `dtype`."""
-    out = with_dtype(x.aval, dtype)
-    return ctx.op(typed_text(op, [x], out), out)
-
-
-def emit_region(ctx: Body, rule: Callable, avals: Sequence) -> tuple[str, list[str]]:
-    """What `rule` computes from scalars of these types, as a region: its arguments, and its lines.
-    """
-    arguments = [Value(ctx.fresh(), aval) for aval in avals]
-    outside = ctx.lines, ctx.avals_out
-    ctx.lines, ctx.avals_out = [], [avals[0]]
-    result = rule(ctx, *arguments)
-    lines = [*ctx.lines, f"    stablehlo.return {result.name} : {result.type}"]
-    ctx.lines, ctx.avals_out = outside
-    return ", ".join(f"{x.name}: {x.type}" for x in arguments), lines
 
 
 def inline_in_scope(ctx: Body, name: str, jaxpr: ClosedJaxpr,

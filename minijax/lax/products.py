@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from ..checks.sequences import integers
 from ..core.core import typeof
-from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
 from .out_shardings import bind_sharded
-from .precision import canonical_precision, is_algorithm
+from .precision import canonical_precision
 
 
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
@@ -98,39 +97,3 @@ def batch_matmul(lhs, rhs, precision=None):
                          f"{ndim}, {typeof(rhs).ndim}")
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
-
-
-# ----------------------------------------------------------------------------------------------
-# Algorithms
-
-
-_lower_like = lowering_rules[dot_general_p]
-
-
-def _lower_plain(ctx, x, y, **params):
-    """XLA's CPU backend multiplies like with like."""
-    (out,) = ctx.avals_out
-    if x.aval.dtype != y.aval.dtype:
-        x, y = convert(ctx, x, out.dtype), convert(ctx, y, out.dtype)
-    return _lower_like(ctx, x, y, **params)
-
-
-def _lower_dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
-    """XLA's CPU backend ignores the algorithm: it is in the types alone."""
-    if not is_algorithm(precision):
-        return _lower_plain(ctx, x, y, dimension_numbers=dimension_numbers, precision=precision,
-                            preferred_element_type=preferred_element_type)
-    (out,) = ctx.avals_out
-    x_dtype, y_dtype, out_dtype = precision.compute_types(x.aval.dtype, y.aval.dtype, out.dtype)
-    ctx.avals_out = [with_dtype(out, out_dtype)]
-    result = _lower_plain(ctx, _of_dtype(ctx, x, x_dtype), _of_dtype(ctx, y, y_dtype),
-                          dimension_numbers=dimension_numbers, precision=None,
-                          preferred_element_type=out_dtype)
-    return _of_dtype(ctx, result, out.dtype)
-
-
-def _of_dtype(ctx, x, dtype):
-    return x if x.aval.dtype == dtype else convert(ctx, x, dtype)
-
-
-register_lowering(dot_general_p, _lower_dot_general)

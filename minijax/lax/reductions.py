@@ -24,7 +24,7 @@ from ..core.lowering import (
     with_dtype,
     with_shape,
 )
-from ..core.lowering_rules import reduce_rule
+from ..core.lowering_rules import reduce_extremum_rule, reduce_rule
 from ..core.primitives import (
     ANY,
     BOOL_OR_INT,
@@ -39,7 +39,6 @@ from ..core.primitives import (
     reduction,
     squeeze,
 )
-from .complex_lowering import reduce_extremum_rule
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded

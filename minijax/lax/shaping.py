@@ -21,8 +21,7 @@ from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_like
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
-from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
-from ..core.lowering_rules import emit_transpose
+from ..core.lowering import ints_text, register_lowering, tensor_type
 from ..core.placements import placements
 from ..core.primitives import (
     NUMBER,
@@ -200,16 +199,6 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
         return bind_sharded(reshape_p, operand, out_sharding=out_sharding, new_sizes=new_sizes,
                             dimensions=dimensions)
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
-
-
-def _reshape_transpose(ct, x, *, new_sizes, dimensions):
-    if dimensions is None:
-        return reshape(ct, x.aval.shape)
-    in_order = reshape(ct, [x.aval.shape[d] for d in dimensions])
-    return transpose(in_order, np.argsort(dimensions).tolist())
-
-
-deftranspose(reshape_p, _reshape_transpose)
 
 
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
@@ -450,15 +439,6 @@ deflinear_jvp(rev_p)
 deftranspose(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
 primitive_batchers[rev_p] = _batch_rev
 register_lowering(rev_p, _lower_rev)
-
-
-def _lower_reshape(ctx, x, *, dimensions, **params):
-    """The engine's rule, after a transposition if the elements are read in another order."""
-    return _plain_reshape(ctx, x if dimensions is None else emit_transpose(ctx, x, dimensions))
-
-
-_plain_reshape = lowering_rules[reshape_p]
-register_lowering(reshape_p, _lower_reshape)
 
 
 def rev(operand, dimensions: Sequence[int]):

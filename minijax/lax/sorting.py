@@ -17,12 +17,19 @@ from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.lowering import convert, register_lowering, tensor_type, with_dtype, with_shape
+from ..core.lowering import (
+    convert,
+    emit_region,
+    register_lowering,
+    tensor_type,
+    with_dtype,
+    with_shape,
+)
 from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import dtypes as dtypes_of_lax
 from . import elementwise as prim
-from .families import emit_region, lower_fun
+from .families import lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from .windows import GatherDimensionNumbers

@@ -25,7 +25,6 @@ from .. import settings
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.extension import Extension, register, remove
-from ..core.forward import defjvp
 from ..core.lowering import register_lowering
 from ..core.tree import tree_map
 from ..custom_rules.calls import call_p, closed_call_p
@@ -108,7 +107,6 @@ def _pvary_batch(trace, args, dims, *, axes):
 pvary_p = Collective("pvary")
 pvary_p.def_abstract_eval(_pvary_type)
 pvary_p.def_impl(_no_mesh)
-defjvp(pvary_p, lambda t, x, *, axes: varying(t, axes))  # `t` may vary where `x` does not
 primitive_batchers[pvary_p] = WithTrace(_pvary_batch)
 register_lowering(pvary_p, lambda ctx, x, *, axes: x)
 
