@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.benchmarks.__main__ import BEGIN, END, PAGE, with_table
+from tests.benchmarks.composite import COMPOSITE
 from tests.benchmarks.measure import ROOT, environment
 from tests.benchmarks.workloads import COMPILED, WORKLOADS
 from tests.oracle import both, subject
@@ -17,6 +18,12 @@ from tests.oracle import both, subject
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_workload_runs(name):
     WORKLOADS[name].build(subject)()
+
+
+def test_composite_functions_run():
+    assert len(COMPOSITE) > 100
+    for name, work in COMPOSITE.items():
+        assert work.build(subject)() is not None, name
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -36,7 +43,7 @@ def test_rows_of_the_table(tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     assert "| eager x * 2.0 |" in result.stdout
-    assert "2 rows" in result.stdout
+    assert "3 rows" in result.stdout
     assert (tmp_path / "latest.md").exists() and (tmp_path / "latest.json").exists()
 
 

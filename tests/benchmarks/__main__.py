@@ -1,6 +1,8 @@
 """`python -m tests.benchmarks [--clock cpu] [--quick] [row …]`: measure, print and save the table.
 
-The table goes to build/bench/latest.md and, with every figure, to build/bench/latest.json.
+`--only eager derivatives` measures parts of the table: starts, eager, composite, derivatives, tracing,
+dispatch, steps, tuned, compiled. The table goes to build/bench/latest.md and, with every figure, to
+build/bench/latest.json. `--before FILE.json` shows the ratios of an earlier run beside it.
 `--book` writes it also into the page of chapter 6. `--subject jax` compares JAX with itself: what
 differs from 1 then is noise.
 """
@@ -8,9 +10,11 @@ differs from 1 then is noise.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -19,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.composite import COMPOSITE
 from tests.benchmarks.measure import (
     ROOT,
     Process,
@@ -32,11 +37,11 @@ from tests.benchmarks.measure import (
 from tests.benchmarks.workloads import COMPILED, WORKLOADS
 
 START = {
-    "import": ("import LIBRARY", 0.28, 0.35),
+    "import": ("import LIBRARY", 0.40, 0.40),
     "import + first jitted result": (
         "import LIBRARY; float(LIBRARY.jit(lambda x: x * 2 + 1)(3.0))",
-        0.45,
-        None,
+        0.50,
+        0.50,
     ),
     "cached start: a transformer step": (
         "from tests.benchmarks.starts import lowered; program = lowered('LIBRARY'); "
@@ -50,6 +55,14 @@ CACHED = (
     "from tests.benchmarks.starts import lowered; program = lowered('SUBJECT', cached=LIBRARY); "
     "start = clock(); program.compile()"
 )
+# What the rows of a part begin with.
+PARTS = {
+    "starts": ("import", "cached start"), "eager": ("eager", "tree.map"), "composite": ("composite",),
+    "derivatives": ("jvp", "grad", "vmap", "value_and_grad", "Hessian", "third derivative"),
+    "tracing": ("make_jaxpr", "lower", "first result"), "dispatch": ("jit dispatch", "shard_map"),
+    "steps": ("jitted", "8-device"), "tuned": ("autotuned",),
+    "compiled": tuple(f"{name}: " for name in COMPILED),
+}  # fmt: skip
 FIGURES = ("flops", "bytes accessed", "temporary bytes")
 FOLDER = ROOT / "build" / "bench"
 PAGE = ROOT / "chapters" / "06-jit" / "speed.md"
@@ -59,6 +72,8 @@ BEGIN, END = "<!-- The table: written by `make bench` -->\n", "<!-- The table en
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("rows", nargs="*", help="only rows whose name contains one of these")
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=[], help="parts of the table")
+    parser.add_argument("--before", type=Path, help="latest.json of an earlier run, to compare with")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
                         help="CPU time, where other programs disturb the machine")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="a third of the rounds")
@@ -73,39 +88,65 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     libraries = ("jax", options.subject)
     rounds = 3 if options.quick else 8
     for name, (statement, goal, mark) in START.items():
-        if chosen(name, options.rows):
+        if chosen(name, options):
             result = ratio_of_start(statement, libraries, options.clock, rounds)
             yield row(name, result, goal, mark)
     name = "cached start: reading against compiling"
-    if chosen(name, options.rows):
+    if chosen(name, options):
         statement = CACHED.replace("SUBJECT", options.subject)
         yield row(name, ratio_of_start(statement, ("False", "True"), options.clock, rounds),
                   0.05, 0.10)  # fmt: skip
     budget = 1.0 if options.quick else 3.0
-    for devices in sorted({work.devices for work in WORKLOADS.values()}, reverse=True):
-        oracle, subject = (Process(library, options.clock, devices) for library in libraries)
-        for name, work in WORKLOADS.items():
-            if chosen(name, options.rows) and work.devices == devices:
-                result = ratio_of(oracle, subject, name, work.units, budget)
-                yield row(name, result, work.goal, work.mark)
-        if devices > 1:
-            close(oracle, subject)
-    for name in COMPILED:
-        figures = {f"{name}: {f}": f for f in FIGURES if chosen(f"{name}: {f}", options.rows)}
-        if figures:
-            theirs, ours = oracle.ask(compiled=name), subject.ask(compiled=name)
-            for label, figure in figures.items():
-                yield compiled_row(label, theirs[figure], ours[figure])
-    close(oracle, subject)
+    works = [work for name, work in WORKLOADS.items() if chosen(name, options)]
+    for devices in sorted({work.devices for work in works}, reverse=True):
+        with processes(options, devices) as (oracle, subject):
+            for work in works:
+                if work.devices == devices:
+                    result = ratio_of(oracle, subject, work.name, work.units, budget)
+                    yield row(work.name, result, work.goal, work.mark)
+    if chosen("composite", options):
+        with processes(options) as (oracle, subject):
+            yield from composite_rows(oracle, subject, options.folder)
+    labels = {f"{name}: {f}": (name, f) for name in COMPILED for f in FIGURES}
+    if any(chosen(label, options) for label in labels):
+        with processes(options) as pair:
+            for label, (name, figure) in labels.items():
+                if chosen(label, options):
+                    theirs, ours = (process.ask(compiled=name)[figure] for process in pair)
+                    yield compiled_row(label, theirs, ours)
 
 
-def close(*processes: Process) -> None:
-    for process in processes:
-        process.close()
+@contextlib.contextmanager
+def processes(options: argparse.Namespace, devices: int = 1) -> Iterator[list[Process]]:
+    """A process of JAX and one of ours."""
+    pair = [Process(library, options.clock, devices) for library in ("jax", options.subject)]
+    try:
+        yield pair
+    finally:
+        for process in pair:
+            process.close()
 
 
-def chosen(name: str, wanted: list[str]) -> bool:
-    return not wanted or any(part in name for part in wanted)
+def chosen(name: str, options: argparse.Namespace) -> bool:
+    """Whether a row is to be measured."""
+    beginnings = tuple(start for part in options.only for start in PARTS[part])
+    return ((not options.only or name.startswith(beginnings))
+            and (not options.rows or any(part in name for part in options.rows)))
+
+
+def composite_rows(oracle: Process, subject: Process, folder: Path) -> Iterator[dict[str, Any]]:
+    """The geometric mean of many calls, and the three that are slowest beside JAX's. All of them go
+    to composite.md, the slowest first."""
+    results = {name: ratio_of(oracle, subject, name, 1, 0.0, 0.004) for name in COMPOSITE}
+    mean = Result(*[statistics.geometric_mean(column) for column in zip(
+        *[(r.oracle, r.subject, r.ratio) for r in results.values()], strict=True)])
+    yield row(f"composite: {len(results)} functions, geometric mean", mean, 0.60, 0.80)
+    slowest = sorted(results, key=lambda name: results[name].ratio, reverse=True)
+    rows = [row(name, results[name], 3.0, None) for name in slowest]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "composite.md").write_text("\n".join(line(r, {}) for r in rows) + "\n")
+    for slow in rows[:3]:
+        yield slow | {"row": f"composite, among the slowest: {slow['row']}"}
 
 
 def row(name: str, result: Result, goal: float | None, mark: float | None) -> dict[str, Any]:
@@ -136,10 +177,11 @@ def verdict(row: dict[str, Any]) -> str:
     return "" if row["goal"] is None and row["mark"] is None else "missed" if row["mark"] else "—"
 
 
-def line(row: dict[str, Any]) -> str:
-    """A row in Markdown."""
-    limits = ("" if row[k] is None else f"{row[k]:g}" for k in ("mark", "goal"))
-    cells = (row["row"], row["jax"], row["subject"], f"{row['ratio']:.3f}", *limits, verdict(row))
+def line(row: dict[str, Any], before: dict[str, float]) -> str:
+    """A row in Markdown, with the ratio of an earlier run."""
+    limits = ["" if row[k] is None else f"{row[k]:g}" for k in ("mark", "goal")]
+    earlier = [f"{before[row['row']]:.3f}" if row["row"] in before else ""] if before else []
+    cells = (row["row"], row["jax"], row["subject"], *earlier, f"{row['ratio']:.3f}", *limits, verdict(row))
     return "| " + " | ".join(cells) + " |"
 
 
@@ -151,8 +193,16 @@ def heading(options: argparse.Namespace) -> str:
         f"{options.subject} at {commit or 'unknown'} against JAX {version('jax')}, "
         f"jaxlib {version('jaxlib')}, Python {platform.python_version()}, "
         f"{os.cpu_count()} cores, {options.clock} time; load {os.getloadavg()[0]:.1f}.\n\n"
-        f"| work | JAX | {options.subject} | ratio | mark | goal | reached |\n" + "|---" * 7 + "|"
+        f"| work | JAX | {options.subject} | {'before | ' if options.before else ''}ratio | mark | goal "
+        f"| reached |\n" + "|---" * (8 if options.before else 7) + "|"
     )
+
+
+def earlier(options: argparse.Namespace) -> dict[str, float]:
+    """The ratios of an earlier run, by row."""
+    if not options.before:
+        return {}
+    return {row["row"]: row["ratio"] for row in json.loads(options.before.read_text())["rows"]}
 
 
 def with_table(page: str, about: str, rows: list[dict[str, Any]]) -> str:
@@ -163,11 +213,11 @@ def with_table(page: str, about: str, rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     options = parse()
-    start, rows, text = time.monotonic(), [], [heading(options)]
+    start, rows, text, before = time.monotonic(), [], [heading(options)], earlier(options)
     print(text[0])
     for measurement in measured(options):
         rows.append(measurement)
-        text.append(line(measurement))
+        text.append(line(measurement, before))
         print(text[-1], flush=True)
     print(f"\n{len(rows)} rows in {time.monotonic() - start:.0f} s; saved in {options.folder}")
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -124,14 +124,15 @@ def environment() -> dict[str, str]:
     return {"TF_CPP_MIN_LOG_LEVEL": "2", "JAX_PLATFORMS": "cpu", **kept}
 
 
-def ratio_of(oracle: Process, subject: Process, row: str, units: int, budget: float) -> Result:
+def ratio_of(oracle: Process, subject: Process, row: str, units: int, budget: float,
+             turn: float = TURN) -> Result:
     """Rounds of A B B A until `budget` seconds are spent, three rounds at least."""
     for process in (oracle, subject):  # build, compile, warm up
-        process.ask(row=row, seconds=TURN)
+        process.ask(row=row, seconds=turn)
     ours, theirs, ratios = [], [], []
     end = time.monotonic() + budget
     while len(ratios) < 3 or (time.monotonic() < end and len(ratios) < 25):
-        turns = [p.ask(row=row, seconds=TURN) for p in (oracle, subject, subject, oracle)]
+        turns = [p.ask(row=row, seconds=turn) for p in (oracle, subject, subject, oracle)]
         theirs += [turns[0], turns[3]]
         ours += turns[1:3]
         ratios.append((turns[1] + turns[2]) / (turns[0] + turns[3]))
