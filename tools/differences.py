@@ -159,6 +159,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "experimental.jet.jet": "_", "extend.core.AbstractToken.str_short": "short_dtypes",
         "experimental.hijax.HiType.str_short": "short_dtypes options",
         "experimental.hijax.HiPrimitive.is_effectful": "params",
+        "core.Primitive.is_high": "avals params",
         "experimental.hijax.HiPrimitive.is_high": "avals params",
         "experimental.hijax.VJPHiPrimitive.check": "in_avals",
         "sharding.Sharding.check_compatible_aval": "aval_shape",

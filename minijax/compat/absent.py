@@ -29,6 +29,7 @@ ABSENT: dict[str, tuple[str, str]] = {
         _NO_FOREIGN, "Buffer ExecutionContext ExecutionStage buffer_callback"),
     "experimental.colocated_python": (
         _ONE_PROCESS, "colocated_cpu_devices colocated_python colocated_python_class"),
+    "experimental.colocated_python.serialization": (_ONE_PROCESS, "DeviceList"),  # for orbax
     "experimental.compute_on": (_NO_EFFECT, "compute_on compute_on2"),
     "experimental.control_deps": (_NO_EFFECT, "control_dep schedule"),
     "experimental.scheduling_groups": (_NO_EFFECT, "scheduling_group xla_metadata_call"),
@@ -52,12 +53,12 @@ class Absent(type):
         raise NotImplementedError(cls.why)
 
 
-def show_absent(package: str, prefix: str = "") -> None:
+def show_absent(package: str) -> None:
     """Make the absent modules of a package importable, and attributes of it."""
+    root, _, inside = package.partition(".")
     for place, (reason, names) in ABSENT.items():
-        above, _, last = place.rpartition(".")
-        if above == prefix:
-            module = ModuleType(f"{package}.{last}", f"minijax does not have `jax.{place}`.")
+        if ("." in place) == bool(inside):  # all packages but the root are `experimental`
+            module = ModuleType(f"{root}.{place}", f"minijax does not have `jax.{place}`.")
             for name in names.split():
                 why = f"{name}: minijax does not have `jax.{place}.{name}`: {reason}"
                 vars(module)[name] = Absent(name, (), {"why": why, "__module__": module.__name__})

@@ -6,7 +6,7 @@ from typing import Any as _Any
 from ..compat.absent import show_absent as _show_absent
 from ..debugging.callbacks import io_callback
 
-_show_absent(__name__, "experimental")
+_show_absent(__name__)
 
 
 def __getattr__(name: str) -> _Any:
