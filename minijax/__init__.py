@@ -92,6 +92,7 @@ from .core.api import vmap
 from . import api_util
 from .runtime.structs import ShapeDtypeStruct
 from .core.api import eval_shape, make_jaxpr
+from .core.traced import clear_caches
 
 # chapter 6
 from .runtime.devices import (
@@ -102,8 +103,7 @@ from .runtime.devices import (
     device_get,
     devices,
 )
-from .core.jit import clear_caches
-from .runtime.jit import disable_jit, eval_shape, jit, make_jaxpr  # noqa: F811
+from .runtime.jit import disable_jit, jit
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 
 if TYPE_CHECKING:
@@ -185,11 +185,11 @@ if TYPE_CHECKING:
     from .parallel.shard_map import shard_map, smap
 
 # chapter 15
-globals().pop("vjp")  # now with residuals in sight, and `with_refs`: loaded on first use
 from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
 from . import monitoring
 from . import ref
+from .state import gradients as _gradients  # what `vjp` returns has `with_refs`
 
 if TYPE_CHECKING:
     from .ref import Ref, empty_ref, free_ref, freeze, new_ref
@@ -223,7 +223,6 @@ from .compat import core as _core, jaxpr as _jaxpr, objects as _objects, params 
 
 if TYPE_CHECKING:
     from . import extend, interpreters
-from .compat.vmappables import vmap  # noqa: F811 (now also of registered containers)
 
 if _collects:
     _spare_the_collector()
@@ -255,7 +254,6 @@ _ON_FIRST_USE = {
     "freeze": "state.functions",
     "new_ref": "state.functions",
     "ad": "state.gradients",
-    "vjp": "state.gradients",
     "device_put": "parallel.placement",
     "live_arrays": "parallel.placement",
     "make_mesh": "parallel.mesh",

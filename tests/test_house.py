@@ -138,7 +138,7 @@ def test_older_names_are_imported_by_facades_alone():
 
 
 # Modules of checks whose questions another file than the core's of this name asks.
-ASKED_ELSEWHERE = {"arguments": "tree", "cache_misses": "jit", "remat": "api", "sequences": "tree"}
+ASKED_ELSEWHERE = {"arguments": "tree", "cache_misses": "traced", "remat": "api", "sequences": "tree"}
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("checks/") and "__" not in n])

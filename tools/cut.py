@@ -36,10 +36,10 @@ ROOMS = {
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
-        "checks.staging", "runtime.structs"),
+        "checks.staging", "core.traced", "checks.cache_misses", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
-        "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
+        "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.seen_calls", "runtime.stages"),
@@ -66,7 +66,7 @@ ROOMS = {
 READING_ORDER = (
     "core", "array", "primitives", "dtypes", "operators", "forward", "key_paths", "tree",
     "api_util", "signatures",
-    "batching", "jaxpr", "effects", "typecheck", "staging", "lowering", "lowering_rules",
+    "batching", "jaxpr", "effects", "typecheck", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
     "util", "tracebacks", "boundary", "placements", "extension",
 )  # fmt: skip

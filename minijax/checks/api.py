@@ -18,7 +18,7 @@ from ..core.signatures import arg_names, leaf_names
 from ..core.tree import LEAF, PyTreeDef, leaf_paths, opened, tree_flatten, tree_leaves
 from ..source import fun_name
 from ..text.differences import treedef_differences
-from .arguments import are_arrays, distinct_references, references_apart
+from .arguments import are_arrays, distinct_references
 from .tree import aux_pair as aux_pair
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
 # ----------------------------------------------------------------------------------------------
 # Tracing
-
-
-def constants_apart(closed: Any, leaves: Sequence[Any]) -> None:
-    """Raise `ValueError` if a reference is both passed to a traced function and closed over."""
-    references_apart(f"{closed.jaxpr.debug_info.func_src_info} for jit", leaves, closed.consts,
-                     lambda: closed.jaxpr.debug_info.arg_names)
 
 
 # ----------------------------------------------------------------------------------------------

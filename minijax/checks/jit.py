@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import settings
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import used_variables
-from ..source import fun_sourceinfo, user_stacklevel
-from .tree import check_static_hashable
-
-
-def static_arguments(statics: Sequence[tuple]) -> None:
-    """Raise ValueError if a static argument has no hash."""
-    for place, value, _ in statics:
-        check_static_hashable(value, repr(place))
+from ..source import user_stacklevel
 
 
 def comparable_statics(error: Exception) -> None:
@@ -31,18 +23,6 @@ def comparable_statics(error: Exception) -> None:
             "static arguments should be comparable using __eq__. Compiled programs are looked up "
             f"by them, but when objects of types {types} were compared, this error was raised: "
             f"{type(error).__name__}: {error}") from error
-
-
-def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
-    """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
-    `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`."""
-    if settings.explain_cache_misses.value:
-        from .cache_misses import explain  # wanted by few
-
-        explain(fun, key, seen)
-    if settings.no_tracing.value:
-        raise RuntimeError(
-            f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")
 
 
 def have_values(jaxpr: ClosedJaxpr, args: Sequence[Any], without_value: Sequence[int],

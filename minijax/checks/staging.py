@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import settings
 from ..core.core import Tracer, typeof
 from ..errors import UnexpectedTracerError
 from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
 from ..text.origins import argument_name
-from .arguments import distinct_references
+from .arguments import distinct_references, references_apart
 from .core import escaped
 from .core import leaks as leaks  # of all traces: the same
+from .tree import check_static_hashable
 
 if TYPE_CHECKING:
     from ..core.staging import DynamicJaxprTrace
@@ -113,3 +115,27 @@ def struct_dtype(dtype: Any) -> None:
     """Raise `ValueError` if a `ShapeDtypeStruct` has no dtype."""
     if dtype is None:
         raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+
+
+def static_arguments(statics: Sequence[tuple]) -> None:
+    """Raise ValueError if a static argument has no hash."""
+    for place, value, _ in statics:
+        check_static_hashable(value, repr(place))
+
+
+def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
+    """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
+    `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`."""
+    if settings.explain_cache_misses.value:
+        from .cache_misses import explain  # wanted by few
+
+        explain(fun, key, seen)
+    if settings.no_tracing.value:
+        raise RuntimeError(
+            f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")
+
+
+def constants_apart(closed: Any, leaves: Sequence[Any]) -> None:
+    """Raise `ValueError` if a reference is both passed to a traced function and closed over."""
+    references_apart(f"{closed.jaxpr.debug_info.func_src_info} for jit", leaves, closed.consts,
+                     lambda: closed.jaxpr.debug_info.arg_names)

@@ -14,7 +14,6 @@ The counterpart in JAX is `jax/_src/api.py`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import index
@@ -137,7 +136,7 @@ def stop_gradient(x: Any) -> Any:
 # chapter 4
 
 from ..source import fun_name, wraps
-from .batching import AxisData, batch_subtrace, matchaxis
+from .batching import AxisData, batch_subtrace, containers, matchaxis
 from .extension import hooks
 from .placements import placements
 from .api_util import flatten_axes, flatten_fun
@@ -185,6 +184,9 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     @api_boundary
     def vmap_f(*args, **kwargs):
         checks.vmap_arguments(in_axes, args)
+        for container in containers.values():  # a library has registered some
+            return container.vmap(fun, args, kwargs, in_axes, out_axes,
+                                  AxisData(axis_name, axis_size, spmd_axis_name))
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0), kws=True)
         checks.vmap_sizes(fun, args, kwargs, leaves, axes, axis_size)
@@ -222,15 +224,9 @@ from ..naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .signatures import static_arguments, traced_info
-from .staging import abstractify_args, jaxpr_of
-from .api_util import (
-    ensure_index_tuple,
-    ensure_str_tuple,
-    positive_argnums,
-    split_statics,
-    with_statics,
-)
+from .signatures import static_arguments
+from .staging import shapes_only
+from .traced import Options, TracedFunction
 
 # ----------------------------------------------------------------------------------------------
 # make_jaxpr and eval_shape
@@ -239,6 +235,8 @@ from .api_util import (
 def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False,
                static_argnames=()) -> Callable:
     """A function that returns the jaxpr of `fun` instead of computing it.
+
+    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
 
     Args:
       fun: a function of pytrees of arrays that returns one.
@@ -258,27 +256,15 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     """
     check_callable(fun)
     static = static_arguments((static_argnums, static_argnames), fun)
+    traced = TracedFunction(fun, Options(*static))
 
     @named_after("make_jaxpr", fun)
     def make_jaxpr_f(*args, **kwargs):
-        with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
-            closed, out_tree = _trace("jit", fun, args, kwargs, *static)
+        with extend_axis_env_nd(axis_env or ()):
+            closed, out_tree = traced.jaxpr(args, kwargs)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
     return make_jaxpr_f
-
-
-def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=()):
-    """The jaxpr of `fun` at these arguments, and the structure of its result."""
-    numbers = positive_argnums(ensure_index_tuple(static_argnums), len(args), drop_too_large=True)
-    *dynamic, statics = split_statics(args, kwargs, numbers, ensure_str_tuple(static_argnames))
-    leaves, in_tree = tree_flatten(tuple(dynamic))
-    flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
-    info = traced_info(traced_for, fun, in_tree, statics, out_tree)
-    in_avals = abstractify_args(fun, leaves, lambda: info.arg_names)
-    closed = jaxpr_of(flat_fun, in_avals, info)
-    checks.constants_apart(closed, leaves)
-    return closed, out_tree()
 
 
 def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):
@@ -292,6 +278,8 @@ def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):
 def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     """The shapes and dtypes of `fun(*args, **kwargs)`, determined without computing it.
 
+    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
+
     Args:
       fun: a function of pytrees of arrays that returns one.
       *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
@@ -303,7 +291,9 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable(fun)
-    return _out_struct(*_trace("eval_shape", fun, args, kwargs))
+    traced = fun if isinstance(fun, TracedFunction) else TracedFunction(fun, Options())
+    with shapes_only():
+        return _out_struct(*traced.jaxpr(args, kwargs))
 
 
 # chapter 7
@@ -419,7 +409,10 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     """
     check_callable(fun)
     out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
-    return (out, Partial(functools.partial(_pull_back, derivative), residuals), *aux)
+    f_vjp: Any = Partial(functools.partial(_pull_back, derivative), residuals)
+    for pullback in hooks.pullback:
+        f_vjp = pullback(f_vjp, derivative, residuals, primals)
+    return (out, f_vjp, *aux)
 
 
 def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:

@@ -40,6 +40,11 @@ class AxisData(NamedTuple):
     placement: Any = None
 
 
+# Type registry: a class of containers with batch dimensions of their own -> an object whose method
+# `vmap` maps over them, and over arrays.
+containers: dict[type, Any] = {}
+
+
 # ----------------------------------------------------------------------------------------------
 # Types with and without the batch dimension
 

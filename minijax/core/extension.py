@@ -87,6 +87,10 @@ class Extension:
         """What `eval_shape` returns for a result of this type."""
         return aval
 
+    def pullback(self, f_vjp: Any, derivative: Any, residuals: list, primals: Sequence) -> Any:
+        """What `vjp` returns for the pullback `f_vjp`: it, or a callable that can do more."""
+        return f_vjp
+
     def jit_class(self, cls: type, options: Any) -> type:
         """The class of what `jit` returns: `cls`, or a subclass of it."""
         return cls

@@ -5,11 +5,10 @@
     call → trace → jaxpr → lower → StableHLO → compile → program → run
            └ cache: signature → jaxpr            └ cache: jaxpr → program
 
-A jitted function is traced once for each signature: the structure of its arguments, the avals of
-their leaves, the values of the static ones, and the settings that tracing obeys. Under another
-transformation the traced function becomes one equation, `jit`, with its jaxpr as a parameter.
-Outside of all transformations the jaxpr is compiled, and the program runs on the arguments'
-buffers. Both caches are weak: traces live as long as the function, programs as long as the jaxpr.
+A jitted function is traced once for each signature (`traced.py`). Under another transformation
+the traced function becomes one equation, `jit`, with its jaxpr as a parameter. Outside of all
+transformations the jaxpr is compiled, and the program runs on the arguments' buffers. Both caches
+are weak: traces live as long as the function, programs as long as the jaxpr.
 
 XLA computes asynchronously. A call returns at once, with buffers that are still being filled; an
 `Array` that holds such a buffer waits for it when its contents are needed.
@@ -30,22 +29,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from ..checks import jit as checks
 from ..runtime import timed, xla
 from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
-from .api_util import flatten_fun, positive_argnums, split_statics, with_statics
 from .array import Array
 from .boundary import api_boundary
 from .calls import call_rules
-from .core import Primitive, ShapedArray, Tracer, eval_trace, state
+from .core import Primitive, ShapedArray, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
-from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
+from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
-from .signatures import traced_info, weak_arg_names
-from .staging import abstractify_args, jaxpr_of
-from .tree import PyTreeDef, tree_flatten
+from .traced import Call, Options, TracedFunction, Tracing, cache_of
 
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules
@@ -67,77 +62,9 @@ call_rules(jit_p, "jaxpr")
 register_lowering(jit_p, lambda ctx, *xs, jaxpr, name, **params: ctx.call(jaxpr, xs, name))
 
 # ----------------------------------------------------------------------------------------------
-# Trace: from a signature to a jaxpr
-
-
-class Options(NamedTuple):
-    """How a function is jitted; part of the caches' keys. `more` belongs to `runtime/jit.py`."""
-
-    static_argnums: tuple[int, ...] = ()
-    static_argnames: tuple[str, ...] = ()
-    more: Any = None
-
-
-class Call(NamedTuple):
-    """The arguments of one call, taken apart."""
-
-    args: tuple  # the traced arguments
-    kwargs: dict
-    statics: tuple  # (position or name, value, type of the value) for each static argument
-    leaves: list  # of (args, kwargs)
-    in_tree: PyTreeDef
-
-
-class Tracing(NamedTuple):
-    """A traced function: its jaxpr, and the structure of its result.
-
-    `outer_tracers` are the values that the function closed over and that are no arrays, such as
-    tracers of outer traces. They are the jaxpr's first arguments.
-    """
-
-    jaxpr: ClosedJaxpr
-    out_tree: PyTreeDef
-    outer_tracers: tuple
-
-
-def by_place(statics: tuple) -> dict[int | str, Any]:
-    """The static arguments of a `Call` by position or name."""
-    return {place: value for place, value, _ in statics}
-
-
-_CACHE_LIMIT = 4096
-_lock = threading.Lock()
-traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def cache_of(caches: weakref.WeakKeyDictionary, owner: Any, key: Any) -> dict:
-    """The dictionary in `caches` that belongs to `owner` and `key` as long as `owner` lives."""
-    try:
-        with _lock:
-            return caches.setdefault(owner, {}).setdefault(key, {})
-    except TypeError:  # `owner` has no hash, or takes no weak references
-        return {}
-
-
-def remember(cache: dict, key: Any, value: Any) -> Any:
-    """Enter `value`, unless another thread was faster; returns the entry."""
-    with _lock:
-        if len(cache) >= _CACHE_LIMIT:
-            cache.clear()
-        return cache.setdefault(key, value)
-
-
-def clear_caches() -> None:
-    """Forget all traces, and with them the programs of their jaxprs."""
-    with _lock:
-        for caches in traces.values():
-            for cache in caches.values():
-                cache.clear()
-
-
-# ----------------------------------------------------------------------------------------------
 # Lower and compile: from a jaxpr to a program
+
+programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class Spec(NamedTuple):
@@ -249,15 +176,14 @@ def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
 # The jitted function
 
 
-class JitFunction:
+class JitFunction(TracedFunction):
     """What `jit` returns: called like the function it wraps."""
 
-    __slots__ = ("_fun", "_options", "_traces", "__dict__", "__weakref__")
+    __slots__ = ("__dict__", "__weakref__")
 
     def __init__(self, fun: Callable, options: Options):
         functools.update_wrapper(self, fun, updated=())
-        self._fun, self._options = fun, options
-        self._traces = cache_of(traces, fun, options)
+        super().__init__(fun, options)
 
     @api_boundary
     def __call__(self, *args, **kwargs):
@@ -268,45 +194,6 @@ class JitFunction:
         alone = state.trace is eval_trace and not tracing.outer_tracers
         run = self._run if alone and not hooks.after_evaluation else self._bind
         return tracing.out_tree.unflatten(run(call, tracing))
-
-    def _call(self, args, kwargs) -> Call:
-        args, kwargs, statics = self._split(args, kwargs)
-        return Call(args, kwargs, statics, *tree_flatten((args, kwargs)))
-
-    def _split(self, args, kwargs) -> tuple[tuple, dict, tuple]:
-        """Separate the static arguments from the others."""
-        numbers = static_positions(self._options.static_argnums, len(args))
-        args, kwargs, statics = split_statics(
-            args, kwargs, numbers, self._options.static_argnames)
-        return args, kwargs, tuple([(place, x, type(x)) for place, x in statics.items()])
-
-    def _traced(self, call: Call) -> Tracing:
-        """The function traced at the types of these arguments."""
-        checks.static_arguments(call.statics)
-        names = weak_arg_names(self._fun, call.in_tree, by_place(call.statics))
-        in_avals = abstractify_args(self._fun, call.leaves, names)
-        axes = tuple(state.axis_sizes.items())
-        key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)
-        tracing = self._traces.get(key)
-        if tracing is None:
-            checks.may_trace(self._fun, key, self._traces)
-            tracing = self._trace(call, in_avals)
-            if not any(isinstance(x, Tracer) for x in tracing.outer_tracers):  # others next time
-                tracing = remember(self._traces, key, tracing)
-        return tracing
-
-    def _trace(self, call: Call, in_avals: Sequence) -> Tracing:
-        """Trace the function at arguments of these types."""
-        fun, statics = self._fun, by_place(call.statics)
-        flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
-        info = traced_info("jit", fun, call.in_tree, statics, out_tree)
-        with timed("jaxpr_trace", fun_name(fun)):
-            jaxpr = jaxpr_of(flat_fun, in_avals, info)
-        if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)
-               for c in jaxpr.consts):
-            return Tracing(jaxpr, out_tree(), ())
-        lifted = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
-        return Tracing(lifted, out_tree(), tuple(jaxpr.consts))
 
     def _run(self, call: Call, tracing: Tracing) -> list:
         """Run the compiled program."""
@@ -327,19 +214,9 @@ class JitFunction:
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
         return Spec(fun_name(self._fun))
 
-    def clear_cache(self) -> None:
-        """Forget what was traced for this function."""
-        self._traces.clear()
-
     def __get__(self, obj, objtype=None):
         """As a method: bound to the object, like any function."""
         return self if obj is None else types.MethodType(self, obj)
-
-
-@functools.lru_cache
-def static_positions(argnums: tuple[int, ...], num_args: int) -> tuple[int, ...]:
-    """`argnums` as positions among so many arguments, in ascending order."""
-    return tuple(sorted(positive_argnums(argnums, num_args, drop_too_large=True)))
 
 
 def jit(fun: Callable, static_argnums: Sequence[int] = (),

@@ -18,7 +18,7 @@ from typing import Any
 from ..core.core import pytype_aval_mappings
 from ..core.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
-from ..core.batching import BatchTrace, WithTrace, primitive_batchers
+from ..core.batching import BatchTrace, WithTrace, containers, primitive_batchers
 from ..core.core import (
     Primitive,
     ShapedArray as ShapedArray,
@@ -48,7 +48,6 @@ from ..custom_rules import custom_vjp as custom_vjp3  # JAX has it twice
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef
-from ..pytree.vmappables import vmappables
 from .mapped_values import (
     MappingSpec as MappingSpec,
     batch_trace_of,
@@ -538,7 +537,7 @@ class HiType:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        vmappables[cls] = mapped_by_spec
+        containers[cls] = mapped_by_spec
 
     def __getattr__(self, name):
         if name in _AS_OF_A_SCALAR:
@@ -591,7 +590,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
       typeof_fn: from a value to its type, a `HiType`.
     """
     pytype_aval_mappings[val_cls] = typeof_fn
-    vmappables[val_cls] = mapped_by_spec
+    containers[val_cls] = mapped_by_spec
     primitive_batchers[add_any_p] = sum_of_examples
     register_class(val_cls)
     install_methods({"__getattr__": _of_type}, Tracer)

@@ -23,7 +23,7 @@ from ..core.core import Tracer, current_trace, set_current_trace, state, typeof
 from ..core.forward import JVPTrace
 from ..core.partial_eval import JaxprTrace
 from ..core.primitives import add_any_p
-from ..pytree.vmappables import Vmappable
+from ..custom_rules.vmappables import Vmappable
 from ..source import user_location
 from .mutable_values import hi_type, is_high
 

@@ -25,11 +25,11 @@ from ..core.core import Primitive, Tracer, pytype_aval_mappings, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from ..core.jit import by_place
 from ..core.lowering import register_lowering
 from ..core.partial_eval import JaxprTrace
 from ..core.primitives import add_any_p
 from ..core.staging import DynamicJaxprTrace, staging_rules
+from ..core.traced import by_place
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..runtime.jit import jit
 

@@ -1,7 +1,7 @@
 """The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
 
 # chapter 6
-from ..core.jit import clear_caches as _clear_caches
+from ..core.traced import clear_caches as _clear_caches
 from ..core.jit import programs as _programs
 from ..runtime import xla as _xla
 

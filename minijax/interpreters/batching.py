@@ -17,4 +17,6 @@ from ..core.batching import defbroadcasting, defreducer, defvectorized
 # chapter 9
 from ..compat.batching import axis_primitive_batchers, fancy_primitive_batchers
 from ..compat.params import primitive_batchers  # type: ignore[assignment]  # noqa: F811
-from ..pytree.vmappables import register_vmappable, unregister_vmappable
+
+# chapter 10
+from ..custom_rules.vmappables import register_vmappable, unregister_vmappable

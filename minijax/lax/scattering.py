@@ -14,10 +14,10 @@ from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
-from ..core.jit import cache_of, remember, traces
 from ..core.lowering import emit_region, register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import jaxpr_of
+from ..core.traced import cache_of, remember, traces
 from ..core.transposition import deftranspose, is_undefined_primal
 from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context

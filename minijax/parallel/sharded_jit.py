@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from ..core.api_util import flatten_axes
 from ..core.boundary import api_boundary
 from ..core.core import typeof
-from ..core.jit import Call, JitFunction, Tracing
+from ..core.jit import JitFunction
 from ..core.staging import shaped_abstractify
+from ..core.traced import Call, Tracing
 from ..core.tree import PyTreeDef, tree_flatten
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, JitPlacement, PjitFunction, jit

@@ -9,8 +9,8 @@ from typing import Any
 from ..checks import remat as checks
 from ..core.api_util import with_statics
 from ..core.boundary import api_boundary
-from ..core.jit import by_place
 from ..core.signatures import arg_names
+from ..core.traced import by_place
 from ..core.tree import tree_flatten
 from ..core.util import split_list
 from ..lax.control_flow.common import stage

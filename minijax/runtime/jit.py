@@ -23,42 +23,34 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.api import constants_apart
 from ..checks.arguments import check_callable, references_apart
 from ..core.array import Array
-from ..core.batching import extend_axis_env_nd
 from ..core.boundary import api_boundary
 from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import Extension, hooks, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
-    Call,
     JitFunction,
-    Options,
     Program,
     Spec,
-    Tracing,
-    cache_of,
     jit_p,
     places_of,
     program_of,
-    remember,
-    traces,
 )
 from ..core.lowering import used_variables
 from ..core.placements import placements
-from ..core.signatures import ResolvedArgs, fun_signature, resolve_argnums, static_arguments
+from ..core.signatures import ResolvedArgs, fun_signature, resolve_argnums
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.tracebacks import hide_frames
+from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.util import partition_list, split_list
-from ..naming import named_after
 from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
 from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
 from .stages import CallInfo, Lowered, Traced
-from .structs import ShapeDtypeStruct, struct_of
+from .structs import ShapeDtypeStruct
 
 # ----------------------------------------------------------------------------------------------
 # Options
@@ -201,9 +193,9 @@ class PjitFunction(JitFunction):
     __slots__ = ("_entries", "_plans", "_has_statics", "_has_containers")
 
     def __init__(self, fun: Callable, options: Options):
-        if options.more is None:
-            options = options._replace(more=_NO_OPTIONS)
-        super().__init__(fun, options)
+        plain = options.more in (None, _NO_OPTIONS)  # then `make_jaxpr` finds the same traces
+        super().__init__(fun, options._replace(more=None) if plain else options)
+        self._options = options = options._replace(more=_NO_OPTIONS) if plain else options
         self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("seen calls", options))
         self._plans: dict[Any, Plan] = {}
         self._has_statics = bool(options.static_argnums or options.static_argnames)
@@ -456,82 +448,6 @@ def jit_function(fun: Callable, options: Options) -> PjitFunction:
     for jit_class in hooks.jit_class:
         cls = jit_class(cls, options)
     return cls(fun, options)
-
-
-@api_boundary
-def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of `fun(*args, **kwargs)`, determined without computing it.
-
-    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one.
-      *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
-
-    Returns:
-      a pytree of `ShapeDtypeStruct`s.
-
-    >>> jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
-    ShapeDtypeStruct(shape=(3,), dtype=float32)
-    """
-    if isinstance(fun, PjitFunction):
-        return fun.eval_shape(*args, **kwargs)
-    check_callable(fun)
-    return jit(_hashable(fun)).eval_shape(*args, **kwargs)
-
-
-def make_jaxpr(fun: Callable, static_argnums: Any = (), axis_env: Any = None,
-               return_shape: bool = False, static_argnames: Any = ()) -> Callable:
-    """A function that returns the jaxpr of `fun` instead of computing it.
-
-    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one.
-      static_argnums, static_argnames: positions and names of the arguments that are not traced.
-      axis_env: pairs (name, size) of named axes in scope.
-      return_shape: whether to return the pair of the jaxpr and `eval_shape`'s result.
-
-    Returns:
-      a function that, called with arguments for `fun` (arrays, numbers or `ShapeDtypeStruct`s),
-      returns a `ClosedJaxpr`.
-
-    Raises:
-      TypeError: an argument is not an array or a number.
-
-    >>> jax.make_jaxpr(lambda x: x * 2)(1.0)
-    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
-    """
-    check_callable(fun)
-    numbers = static_arguments((static_argnums, static_argnames), fun)
-    jitted = JitFunction(_hashable(fun), Options(*numbers, _NO_OPTIONS))
-
-    @named_after("make_jaxpr", fun)
-    def make_jaxpr_f(*args, **kwargs):
-        with extend_axis_env_nd(axis_env or ()):
-            call = jitted._call(args, kwargs)
-            tracing = jitted._traced(call)
-        closed = _constants_back(tracing)
-        constants_apart(closed, call.leaves)
-        if not return_shape:
-            return closed
-        return closed, tracing.out_tree.unflatten(map(struct_of, closed.out_avals))
-
-    return make_jaxpr_f
-
-
-def _hashable(fun: Callable) -> Callable:
-    """The function, or if it has no hash, one that has: its traces cannot be found again."""
-    return fun if getattr(fun, "__hash__", None) else functools.partial(fun)
-
-
-def _constants_back(tracing: Tracing) -> ClosedJaxpr:
-    """The jaxpr of a traced function, with all that it closed over as constants."""
-    closed, outside = tracing.jaxpr, tracing.outer_tracers
-    if not outside:
-        return closed
-    constvars, invars = split_list(closed.jaxpr.invars, [len(outside)])
-    return ClosedJaxpr(closed.jaxpr.replace(constvars=constvars, invars=invars), outside)
 
 
 _OF_OPERANDS = ("donated_invars", "in_shardings", "in_layouts")  # an entry for each operand

@@ -19,7 +19,8 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.dtypes import float0
-from ..core.jit import Program, buffer_of, cache_of, remember, traces
+from ..core.jit import Program, buffer_of
+from ..core.traced import cache_of, remember, traces
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..core.util import partition_list
 from . import xla

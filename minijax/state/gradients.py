@@ -11,16 +11,15 @@ The counterpart in JAX is `VJP` in `jax/_src/api.py`.
 
 from __future__ import annotations
 
-import functools
 import types
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from ..checks import api as core_checks
-from ..checks.arguments import check_callable
 from ..core import api
 from ..core.boundary import api_boundary
+from ..core.extension import Extension, register
 from ..core.forward import instantiate_zeros
 from ..core.jaxpr import Jaxpr, Literal
 from ..core.transposition import UndefinedPrimal
@@ -180,14 +179,16 @@ registry[VJP] = NodeType(
 )
 
 
-@api_boundary
-@functools.wraps(api.vjp, ("__name__", "__qualname__", "__doc__", "__annotations__"))
-def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
-    check_callable(fun)
-    out, derivative, residuals, aux = api._linearize("vjp", fun, primals, has_aux)
-    leaves = tree_flatten(tuple(primals))[0]
-    number = {id(x): i for i, x in enumerate(leaves)}
-    places = tuple(number.get(id(x)) for x in residuals)
-    args_res = [x if i in places else NotNeeded() for i, x in enumerate(leaves)]
-    opaque = [x for x, i in zip(residuals, places) if i is None]
-    return out, VJP(derivative, places, args_res, opaque), *aux
+class Pullbacks(Extension):
+    """`vjp` returns a `VJP`."""
+
+    def pullback(self, f_vjp, derivative, residuals, primals):
+        leaves = tree_flatten(tuple(primals))[0]
+        number = {id(x): i for i, x in enumerate(leaves)}
+        places = tuple(number.get(id(x)) for x in residuals)
+        args_res = [x if i in places else NotNeeded() for i, x in enumerate(leaves)]
+        opaque = [x for x, i in zip(residuals, places) if i is None]
+        return VJP(derivative, places, args_res, opaque)
+
+
+register(Pullbacks())

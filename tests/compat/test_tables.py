@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from minijax.checks.api import spec_types
+from minijax.core import batching
 from minijax.core.core import pytype_aval_mappings, value_handlers
-from minijax.pytree import vmappables
+from minijax.custom_rules import vmappables
 from tests.oracle import both, subject
 
 
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Forget afterwards what a test registered. (JAX keeps it: each test has its own classes.)"""
-    tables: list[Any] = [vmappables.vmappables, vmappables.make_iota_handlers, spec_types,
+    tables: list[Any] = [batching.containers, vmappables.make_iota_handlers, spec_types,
                          pytype_aval_mappings, value_handlers]
     before = [table.copy() for table in tables]
     yield

@@ -27,8 +27,8 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...core.api import eval_shape
+from ...custom_rules.vmappables import register_vmappable
 from ...pytree.registration import register_pytree_node_class
-from ...pytree.vmappables import register_vmappable
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify

@@ -9,42 +9,71 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..checks import api as checks
-from ..core import api
 from ..core.api_util import flatten_axes
-from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
-from ..core.boundary import api_boundary
-from ..core.core import current_trace, typeof
+from ..core.batching import BatchTracer, batch_subtrace, containers, matchaxis
+from ..core.core import Tracer, current_trace, typeof
 from ..core.placements import placements
 from ..core.tree import tree_flatten
 from ..lax.shaping import iota
-from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappable_of, vmappables
 from ..source import transformed
 
 
-@functools.wraps(api.vmap, ("__name__", "__qualname__", "__doc__", "__annotations__"))
-def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
-         axis_size: int | None = None, spmd_axis_name: Any = None) -> Callable:
-    mapped = api.vmap(fun, in_axes, out_axes, axis_name, axis_size, spmd_axis_name)
-    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+class Vmappable(NamedTuple):
+    """What a library says of a class of containers."""
 
-    @functools.wraps(mapped)
-    @api_boundary
-    def vmap_f(*args, **kwargs):
-        if not vmappables:
-            return mapped(*args, **kwargs)
-        checks.vmap_arguments(in_axes, args)
+    axis_size_type: type
+    to_elt: Callable
+    from_elt: Callable
+
+    def vmap(self, fun, args, kwargs, in_axes, out_axes, axis_data) -> Any:
+        """What `vmap` does where containers of this class, or of others, may be arguments or
+        results."""
         leaves, in_tree = tree_flatten((args, kwargs), is_vmappable)
         specs = flatten_axes("vmap in_axes", in_tree, (in_axes, 0), kws=True)
-        size = _number_of_examples(fun, leaves, in_tree, specs, axis_size)
-        return _batch(fun, leaves, in_tree, specs, out_axes,
-                      AxisData(axis_name, size, spmd_axis_name))
+        size = _number_of_examples(fun, leaves, in_tree, specs, axis_data.size)
+        return _batch(fun, leaves, in_tree, specs, out_axes, axis_data._replace(size=size))
 
-    return vmap_f
+
+make_iota_handlers: dict[type, Callable] = {}
+
+
+def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable,
+                       from_elt: Callable, make_iota: Callable | None) -> None:
+    """Let `vmap` map over containers of a class.
+
+    Args:
+      data_type: the class.
+      spec_type: the class of its specifications; `int`, or one of its own.
+      axis_size_type: the class of the number of examples.
+      to_elt: `(cont, get_idx, x, spec) -> element`. `cont(part, spec)` makes one example of a part
+        of the container, and `get_idx()` is the number of the example.
+      from_elt: `(cont, axis_size, element, spec) -> x`, with `cont(axis_size, part, spec)`.
+      make_iota: the numbers of the examples, for an axis size of class `axis_size_type`.
+    """
+    containers[data_type] = Vmappable(axis_size_type, to_elt, from_elt)
+    checks.spec_types.add(spec_type)
+    if make_iota is not None:
+        make_iota_handlers[axis_size_type] = make_iota
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Does nothing, as in JAX: a class stays registered."""
+
+
+def vmappable_of(x: Any) -> Vmappable | None:
+    """What is registered for the class of `x`. A tracer counts as what it stands for: the class of
+    its type may be registered."""
+    return containers.get(type(x.aval) if isinstance(x, Tracer) else type(x))
+
+
+def is_vmappable(x: Any) -> bool:
+    """Whether `x` is a container of a registered class."""
+    return vmappable_of(x) is not None
 
 
 def _number_of_examples(fun, leaves, in_tree, specs, axis_size):
