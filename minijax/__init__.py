@@ -77,7 +77,6 @@ from .core.dtypes import float0
 from .core.core import typeof
 from .core.array import Array
 from .core import operators as _operators  # gives arrays their operators
-from . import masks as _masks  # products with them
 from . import typing, version
 from .version import __version__, __version_info__
 

@@ -30,7 +30,7 @@ ROOMS = {
         "core.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
-        "checks.operators", "masks"),
+        "checks.operators"),
     2: ("core.forward",),
     3: ("core.key_paths", "core.tree", "core.api_util", "core.signatures", "checks.sequences",
         "checks.arguments", "checks.tree", "checks.api", "pytree"),

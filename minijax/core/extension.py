@@ -55,12 +55,6 @@ class Extension:
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
         """Called with the result `out` of every evaluation of a primitive."""
 
-    def operator_function(self, primitive: Any, kinds: str, function: Any) -> Any:
-        """The function behind a binary operator: `function`, or a faster one. If the operands have
-        one type, and its dtype is of one of the `kinds`, it binds `primitive` to them as they are.
-        """
-        return function
-
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.
 

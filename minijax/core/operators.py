@@ -23,8 +23,7 @@ from ..checks import operators as checks
 from . import dtypes
 from . import primitives as prim
 from .array import direct_binary, is_arraylike, quiet
-from .core import ArrayMethods, ShapedArray, install_methods, typeof
-from .extension import hooks
+from .core import ArrayMethods, ShapedArray, eval_trace, install_methods, state, typeof
 from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
@@ -96,7 +95,7 @@ NUMBERS = "iufcV"  # the kinds of dtypes that need no other primitive
 
 
 def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_bools=None,
-                    promote: Callable = promote_args) -> Callable:
+                    promote: Callable = promote_args, by_mask: Callable | None = None) -> Callable:
     """A promoting binary function.
 
     Args:
@@ -105,6 +104,7 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
       kinds: the kinds of dtypes for which operands of one type need no promotion.
       on_bools: the primitive for booleans, if it is another one.
       promote: brings the operands to one type and one rank.
+      by_mask: evaluates the function of two operands of which one is boolean.
     """
 
     apply = direct_binary(primitive)
@@ -121,6 +121,8 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
             elif (isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds
                     and (number := number_beside(x, y.aval)) is not None):
                 return apply(number, y)
+            if by_mask is not None and state.trace is eval_trace and is_bool(x) != is_bool(y):
+                return by_mask(x, y)
             x, y = promote(name, x, y)
             boolean = on_bools is not None and typeof(x).dtype == bool
             return (on_bools if boolean else primitive).bind(x, y)
@@ -128,18 +130,37 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
             hide_frames(error)
             raise
 
-    for wrap in hooks.operator_function:
-        function = wrap(primitive, kinds, function)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = checks.documentation(doc)
     return function
 
 
-# operator: (name, primitive, doc, kinds, on_bools, promote)
+def is_bool(x: Any) -> bool:
+    """Whether an operand is a boolean, or an array of booleans."""
+    return getattr(x, "dtype", type(x)) == bool
+
+
+def _multiply_by_mask(x, y):
+    """An array times a mask. NumPy finds NaN for infinity times False, and -0.0 for a negative
+    number. XLA selects in a compiled program, where False gives 0 whatever the number is. It does
+    so if the mask has the shape of the product, and if NumPy has the inexact dtype, too."""
+    mask = x if is_bool(x) else y
+    values, other = operands = promote_args("multiply", x, y)
+    out = prim.mul_p.out_aval((typeof(values), typeof(other)), {})
+    if out.dtype.kind not in "fc" or typeof(mask).shape != out.shape:
+        return prim.mul_p.bind(*operands)
+    values = other if mask is x else values
+    ndim = typeof(values).ndim
+    values = prim.broadcast_in_dim(values, out.shape, range(out.ndim - ndim, out.ndim))
+    return prim.select(prim.ensure_array(mask), values, prim.full_like(values, 0))
+
+
+# operator: (name, primitive, doc, kinds, on_bools, promote, by_mask)
 BINARY: dict[str, tuple] = {
     "add": ("add", prim.add_p, "Elementwise x + y; of booleans, or.", NUMBERS, prim.or_p),
     "sub": ("subtract", prim.sub_p, "Elementwise x - y."),
-    "mul": ("multiply", prim.mul_p, "Elementwise x * y; of booleans, and.", NUMBERS, prim.and_p),
+    "mul": ("multiply", prim.mul_p, "Elementwise x * y; of booleans, and.", NUMBERS, prim.and_p,
+            promote_args, _multiply_by_mask),
     "truediv": ("true_divide", prim.div_p, "Elementwise x / y in floating point arithmetic.",
                 "fc", None, promote_args_inexact),
     "and": ("bitwise_and", prim.and_p, "Elementwise x & y."),
