@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import numpy as jnp
-from .checks.primitives import canonical_shape
 from .core.primitives import canonical_axis
 from .lax.dtypes import result_type
 from .lax.precision import Precision
+from .lax.sizes import canonical_shape
 from .numpy._arguments import ensure_array, promote_dtypes_inexact
 from .runtime.jit import jit
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from ..checks.primitives import known_sizes
+from ..lax.sizes import known_sizes
 from ..core.batching import BatchTracer
 from ..core.core import Tracer
 from ..core.forward import JVPTracer

@@ -124,12 +124,11 @@ def vmappable_size(x: Any, size: Any, axis_size: Any) -> None:
                          f"{type(x).__name__} has {size} examples, another argument {axis_size}.")
 
 
-def vmapped_axis(x: Any, spec: Any) -> int | None:
-    """The dimension of an array that counts the examples; an AssertionError for another spec."""
+def vmapped_axis(x: Any, spec: Any) -> None:
+    """Raise AssertionError if the axis of an array is neither an int nor None."""
     if spec is not None and not isinstance(spec, int):
         raise AssertionError(f"vmap cannot map over {x!r} by {spec!r}: for an array, `in_axes` is "
                              "an int or None.")
-    return spec
 
 
 def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):

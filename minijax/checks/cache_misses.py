@@ -23,7 +23,7 @@ from ..text.differences import treedef_differences
 _WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
 
 
-class Signature(NamedTuple):
+class _Signature(NamedTuple):
     """The parts of a key under which `jit` keeps a trace."""
 
     in_tree: PyTreeDef
@@ -52,9 +52,9 @@ def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> list[str]:
             "  all previously seen cache keys differ. For the closest previous key:", *closest]
 
 
-def _signature(key: tuple) -> Signature:
+def _signature(key: tuple) -> _Signature:
     in_tree, context, statics, axes, *in_avals = key
-    return Signature(in_tree, context, statics, axes, tuple(in_avals))
+    return _Signature(in_tree, context, statics, axes, tuple(in_avals))
 
 
 _seen_places: set[str] = set()
@@ -70,7 +70,7 @@ def _never_seen(fun: Callable, place: str) -> list[str]:
     return lines
 
 
-def _differences(fun: Callable, new: Signature, old: Signature) -> Iterator[str]:
+def _differences(fun: Callable, new: _Signature, old: _Signature) -> Iterator[str]:
     """The lines that tell two signatures apart."""
     for title, lines in (
             ("different input pytree:", _of_trees(new.in_tree, old.in_tree)),
@@ -90,17 +90,21 @@ def _of_trees(new: PyTreeDef, old: PyTreeDef) -> Iterator[str]:
 
 
 def _of_statics(new: tuple, old: tuple) -> Iterator[str]:
-    now, before = by_place(new), by_place(old)
+    now, before = _by_place(new), _by_place(old)
     for place in {**now, **before}:
         words = [repr(values[place]) if place in values else "absent" for values in (now, before)]
         if words[0] != words[1]:
             yield "at {!r}, now {} and before {}".format(place, *words)
 
 
-def _of_types(fun: Callable, new: Signature, old: Signature) -> Iterator[str]:
+def _by_place(statics: tuple) -> dict:
+    return {place: value for place, value, _ in statics}
+
+
+def _of_types(fun: Callable, new: _Signature, old: _Signature) -> Iterator[str]:
     if new.in_tree != old.in_tree:
         return
-    names = weak_arg_names(fun, new.in_tree, by_place(new.statics))()
+    names = weak_arg_names(fun, new.in_tree, _by_place(new.statics))()
     for name, now, before in zip(names, new.in_avals, old.in_avals):
         if now != before:
             yield f"at {name}, " + _two_types(now, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -198,10 +198,11 @@ def output_is_mapped(destination: int | None, axis_name: Any) -> None:
             f"vmap has a mapped output (axis_name={axis_name}) but out_axes is None")
 
 
-def unbound_axis(axis_name, axis_sizes) -> str:
-    """The message for the name of an axis that is not in scope."""
-    return (f"Found an unbound axis name: {axis_name}. It is bound within a function that is "
-            f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
+def unbound_axis(axis_name: Any, axis_sizes: Mapping) -> NoReturn:
+    """Raise NameError for the name of an axis that is not in scope."""
+    raise NameError(
+        f"Found an unbound axis name: {axis_name}. It is bound within a function that is "
+        f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
 
 
 def result_types(out: Any, primitive: Any) -> None:

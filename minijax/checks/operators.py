@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import settings
+from ..core import dtypes
 from ..core.array import is_arraylike
-from ..core.core import typeof
 from ..core.dtypes import ExtendedDType
 from ..source import user_stacklevel
 
@@ -21,24 +21,13 @@ def arraylike(name: str, *args) -> None:
                             f"at position {position}.")
 
 
-def operands(args: Sequence[Any], name: str) -> Any:
-    """`arraylike`, and a value that is no number, such as a key, meets only its like.
-
-    Returns the arguments; one that has a method `__jax_array__` is replaced by what that returns.
-    """
-    arraylike(name, *args)
-    args = with_own_arrays(args)
+def one_kind(name: str, args: Sequence[Any]) -> None:
+    """A value that is no number, such as a key, meets only its like."""
     if len(args) > 1 and any(isinstance(getattr(x, "dtype", None), ExtendedDType) for x in args):
-        found = [typeof(x).dtype for x in args]
+        found = [dtypes.dtype(x) for x in args]
         if len(set(found)) > 1:
             raise TypeError(f"{name} does not accept dtypes "
                             f"{', '.join(dtype.name for dtype in found)}.")
-    return args
-
-
-def with_own_arrays(args: Sequence[Any]) -> list:
-    """The arguments; one that has a method `__jax_array__` is replaced by what that returns."""
-    return [x.__jax_array__() if hasattr(type(x), "__jax_array__") else x for x in args]
 
 
 def broadcast(name: str, shapes: Sequence[tuple]) -> None:
@@ -53,8 +42,8 @@ def broadcast(name: str, shapes: Sequence[tuple]) -> None:
 SEQUENCE_OPERATORS = {"add": "+", "multiply": "*"}  # Python concatenates or repeats sequences
 
 
-def foreign_operand(result: Any, function: Callable, x: Any, y: Any) -> Any:
-    """The result, unless Python would use an array as the length of a list or a tuple.
+def foreign_operand(function: Callable, x: Any, y: Any) -> None:
+    """Raise TypeError if Python would use an array as the length of a list or a tuple.
 
     A named tuple may have operators of its own.
     """
@@ -62,15 +51,13 @@ def foreign_operand(result: Any, function: Callable, x: Any, y: Any) -> Any:
     if symbol and (type(x) in (list, tuple) or type(y) in (list, tuple)):
         raise TypeError(f"unsupported operand type(s) for {symbol}: "
                         f"'{type(x).__name__}' and '{type(y).__name__}'")
-    return result
 
 
-def compared(result: Any, symbol: str, x: Any, other: Any) -> Any:
-    """The result, unless a container is compared. A named tuple may have an `==` of its own."""
+def compared(symbol: str, x: Any, other: Any) -> None:
+    """Raise TypeError if a container is compared. A named tuple may have an `==` of its own."""
     if type(other) in (list, tuple, dict, set):
         raise TypeError(f"unsupported operand type(s) for {symbol}: "
                         f"'{type(x).__name__}' and '{type(other).__name__}'")
-    return result
 
 
 def rank_promotion(shapes: Sequence[tuple], name: str) -> None:
@@ -101,12 +88,3 @@ def rank_promotion_of_loops(args: Sequence, in_dims: Sequence, signature: str | 
     if mode == "raise":
         raise ValueError(message)
     warnings.warn(message, stacklevel=user_stacklevel())
-
-
-def documentation(doc: str) -> str:
-    """The docstring of a promoting binary function, which says what these checks refuse."""
-    return (
-        f"{doc}\n\nArgs:\n  x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.\n"
-        "\nReturns:\n  an array of the broadcast shape.\n\nRaises:\n  TypeError: an argument that "
-        "is neither an array nor a number, or shapes that do not broadcast.\n"
-    )

@@ -6,14 +6,11 @@ Each function returns nothing, and raises JAX's error class if operands do not f
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray
 from ..source import user_stacklevel
@@ -145,39 +142,6 @@ def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
 # Shapes
 
 
-def known_sizes(shape) -> tuple[int, ...]:
-    """The entries of a shape as ints, whatever their sign; an int alone is a shape of one entry.
-
-    Raises:
-      TypeError: an entry is traced, or not an integer.
-    """
-    try:
-        return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
-    except TypeError as error:
-        raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\nIf "
-            "using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
-            + "".join(f"\n{x._origin_msg()}" for x in _traced(shape))
-        ) from error
-
-
-def _traced(shape) -> list:
-    entries = shape if isinstance(shape, tuple | list) else [shape]
-    return [x for x in entries if hasattr(x, "_origin_msg")]
-
-
-def canonical_shape(shape, name: str = "shape") -> tuple[int, ...]:
-    """`shape` as a tuple of non-negative ints.
-
-    Raises:
-      TypeError: it holds something else, such as a traced value.
-    """
-    sizes = known_sizes(shape)
-    if any(size < 0 for size in sizes):
-        raise TypeError(f"{name} must have nonnegative sizes, got {sizes}.")
-    return sizes
-
-
 def axis(axis: int, ndim: int) -> None:
     """Raise `ValueError` unless an array of `ndim` dimensions has this axis."""
     if not -ndim <= axis < ndim:
@@ -293,25 +257,3 @@ def _paired_dims(kind, x, y, x_dims, y_dims):
     y_sizes = tuple(y.shape[d] for d in y_dims)
     if x_sizes != y_sizes:
         raise TypeError(f"{name} to have the same shape, got {x_sizes} and {y_sizes}.")
-
-
-def canonical_precision(precision) -> Any:
-    """`None`, a pair of `Precision`s, one for each operand, or an algorithm (chapter 11), which is
-    an object that has a method `compute_types`.
-
-    Raises:
-      ValueError: no such precision.
-    """
-    if precision is None:
-        precision = settings.default_matmul_precision.value
-    if isinstance(precision, str):
-        precision = settings.PRECISION_NAMES.get(precision, precision)
-    if precision is None or hasattr(precision, "compute_types"):
-        return precision
-    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    members = tuple([settings.PRECISION_NAMES.get(p) if isinstance(p, str) else p for p in pair])
-    if len(pair) != 2 or type(pair[0]) is not type(pair[1]) or not all(
-            isinstance(p, settings.Precision) for p in members):
-        raise ValueError("A precision is None, a Precision or its name, two of these in a tuple, "
-                         f"or a DotAlgorithmPreset or its name; got {precision}.")
-    return members

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..errors import ConcretizationTypeError
 
@@ -41,12 +40,8 @@ def answers(values: Sequence) -> None:
                          f"{values[0]} and {values[1]}.")
 
 
-@contextlib.contextmanager
-def traced_argument() -> Iterator[None]:
+def traced_argument(error: Exception) -> None:
     """Add advice to the error of a function whose traced argument decides what it does."""
-    try:
-        yield
-    except ConcretizationTypeError as error:
+    if isinstance(error, ConcretizationTypeError):
         error.add_note("If an argument of a function under `checkpoint` decides what the function "
                        "does, mark it by `static_argnums`.")
-        raise

@@ -56,16 +56,27 @@ def promote_dtypes_inexact(*args) -> list:
     return [prim.convert(x, inexact, weak_type) for x in args]
 
 
+def with_own_arrays(args: Sequence) -> list:
+    """The arguments; one that has a method `__jax_array__` is replaced by what that returns."""
+    return [x.__jax_array__() if hasattr(type(x), "__jax_array__") else x for x in args]
+
+
+def operands(name: str, args: Sequence) -> list:
+    """The arguments of the function `name` as arrays and numbers of one kind."""
+    checks.arraylike(name, *args)
+    args = with_own_arrays(args)
+    checks.one_kind(name, args)
+    return args
+
+
 def promote_args(name: str, *args) -> Sequence:
     """The arguments of the function `name` brought to one type and one rank."""
-    args = checks.operands(args, name)
-    return promote_shapes(name, *promote_dtypes(*args))
+    return promote_shapes(name, *promote_dtypes(*operands(name, args)))
 
 
 def promote_args_inexact(name: str, *args) -> Sequence:
     """`promote_args`, and integers to floating point."""
-    args = checks.operands(args, name)
-    return promote_shapes(name, *promote_dtypes_inexact(*args))
+    return promote_shapes(name, *promote_dtypes_inexact(*operands(name, args)))
 
 
 # Python's type of a number, the dtype of an array beside it -> the type that the number takes, if
@@ -92,6 +103,19 @@ def number_beside(x: Any, aval: ShapedArray) -> Any:
 # The functions behind the operators
 
 NUMBERS = "iufcV"  # the kinds of dtypes that need no other primitive
+
+
+_ARGUMENTS_AND_ERRORS = """
+
+Args:
+  x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.
+
+Returns:
+  an array of the broadcast shape.
+
+Raises:
+  TypeError: an argument that is neither an array nor a number, or shapes that do not broadcast.
+"""
 
 
 def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_bools=None,
@@ -131,7 +155,7 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
             raise
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = checks.documentation(doc)
+    function.__doc__ = doc + _ARGUMENTS_AND_ERRORS
     return function
 
 
@@ -206,7 +230,8 @@ def _operator(function):
         try:
             if isinstance(other, ArrayMethods) or is_arraylike(other):
                 return function(self, other)
-            return checks.foreign_operand(NotImplemented, function, self, other)
+            checks.foreign_operand(function, self, other)
+            return NotImplemented
         except Exception as error:
             hide_frames(error)
             raise
@@ -219,7 +244,8 @@ def _reflected(function):
         try:
             if is_arraylike(other):
                 return function(other, self)
-            return checks.foreign_operand(NotImplemented, function, other, self)
+            checks.foreign_operand(function, other, self)
+            return NotImplemented
         except Exception as error:
             hide_frames(error)
             raise
@@ -232,8 +258,10 @@ def _equality(function, symbol):
 
     def method(self, other):
         try:
-            return (function(self, other) if is_arraylike(other) else
-                    checks.compared(NotImplemented, symbol, self, other))
+            if is_arraylike(other):
+                return function(self, other)
+            checks.compared(symbol, self, other)
+            return NotImplemented
         except Exception as error:
             hide_frames(error)
             raise

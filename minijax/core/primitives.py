@@ -261,16 +261,19 @@ def ensure_array(x):
 # Shapes
 
 
-def shape_primitive(name: str, check: Callable, shape: Callable,
-                    numpy_rule: Callable | None,
+def shape_primitive(name: str, shape: Callable, numpy_rule: Callable | None,
                     typed: Callable = lambda rule: rule) -> Primitive:
     """A primitive that moves elements. The shape of its result is `shape(x, **params)`."""
 
     def type_rule(x, **params):
-        check(x, **params)
         return ShapedArray(shape(x, **params), x.dtype, x.weak_type)
 
     return make_primitive(name, typed(type_rule), numpy_rule)
+
+
+def _broadcast_shape(x, *, shape, broadcast_dimensions):
+    checks.broadcast_in_dim(x, shape=shape, broadcast_dimensions=broadcast_dimensions)
+    return shape
 
 
 def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
@@ -284,9 +287,7 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     return out
 
 
-broadcast_in_dim_p = shape_primitive(
-    "broadcast_in_dim", checks.broadcast_in_dim,
-    lambda x, *, shape, broadcast_dimensions: shape, _broadcast_in_dim)
+broadcast_in_dim_p = shape_primitive("broadcast_in_dim", _broadcast_shape, _broadcast_in_dim)
 
 
 def broadcast_in_dim(x, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
@@ -322,13 +323,17 @@ def full_like(x, value):
     return filled(typeof(x), value)
 
 
+def _new_sizes(x, *, new_sizes, dimensions):
+    checks.reshape(x, new_sizes=new_sizes, dimensions=dimensions)
+    return new_sizes
+
+
 def _reshape(x, *, new_sizes, dimensions):
     # Methods: NumPy's functions of these names call them, and take ten times as long.
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
-reshape_p = shape_primitive(
-    "reshape", checks.reshape, lambda x, *, new_sizes, dimensions: new_sizes, _reshape)
+reshape_p = shape_primitive("reshape", _new_sizes, _reshape)
 
 
 def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = None):
@@ -343,7 +348,12 @@ def _kept_sizes(x, dimensions):
     return [n for d, n in enumerate(x.shape) if d not in dimensions]
 
 
-squeeze_p = shape_primitive("squeeze", checks.squeeze, _kept_sizes,
+def _squeezed_sizes(x, *, dimensions):
+    checks.squeeze(x, dimensions=dimensions)
+    return _kept_sizes(x, dimensions)
+
+
+squeeze_p = shape_primitive("squeeze", _squeezed_sizes,
                             lambda x, *, dimensions: x.squeeze(axis=dimensions))
 
 
@@ -352,10 +362,13 @@ def squeeze(x, dimensions: Sequence[int]):
     return squeeze_p.bind(x, dimensions=tuple(dimensions)) if dimensions else x
 
 
-transpose_p = shape_primitive(
-    "transpose", checks.transpose,
-    lambda x, *, permutation: [x.shape[d] for d in permutation],
-    lambda x, *, permutation: x.transpose(permutation))
+def _permuted_sizes(x, *, permutation):
+    checks.transpose(x, permutation=permutation)
+    return [x.shape[d] for d in permutation]
+
+
+transpose_p = shape_primitive("transpose", _permuted_sizes,
+                              lambda x, *, permutation: x.transpose(permutation))
 
 
 def transpose(x, permutation: Sequence[int]):
@@ -373,8 +386,12 @@ def transpose(x, permutation: Sequence[int]):
 def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
               typed: Callable = lambda rule: rule) -> Primitive:
     """A primitive that reduces the dimensions `axes`; `typed` may change its type rule."""
-    return shape_primitive(name, lambda x, *, axes: checks.reduction(name, x, axes, accepted),
-                           lambda x, *, axes: _kept_sizes(x, axes), numpy_rule, typed)
+
+    def shape(x, *, axes):
+        checks.reduction(name, x, axes, accepted)
+        return _kept_sizes(x, axes)
+
+    return shape_primitive(name, shape, numpy_rule, typed)
 
 
 @functools.cache

@@ -81,8 +81,10 @@ def _number_of_examples(fun, leaves, in_tree, specs, axis_size):
     sizes = [_size_of(x, spec) for x, spec in zip(leaves, specs) if is_vmappable(x)]
     if axis_size is None:
         axis_size = next((size for size in sizes if size is not None), None)
-    arrays = [(0, None) if is_vmappable(x) else (x, checks.vmapped_axis(x, spec))
-              for x, spec in zip(leaves, specs)]
+    for x, spec in zip(leaves, specs):
+        if not is_vmappable(x):
+            checks.vmapped_axis(x, spec)
+    arrays = [(0, None) if is_vmappable(x) else (x, spec) for x, spec in zip(leaves, specs)]
     values, axes = zip(*arrays) if arrays else ((), ())
     if type(axis_size) not in make_iota_handlers:
         checks.vmap_sizes(fun, *in_tree.unflatten(values), values, axes, axis_size)
@@ -138,7 +140,9 @@ def _to_elt(trace, get_idx, x, spec):
 
 def _batch_dim(x, spec):
     """The batch dimension of an array, counted from the front. A container has none."""
-    axis = None if is_vmappable(x) else checks.vmapped_axis(x, spec)
+    if not is_vmappable(x):
+        checks.vmapped_axis(x, spec)
+    axis = None if is_vmappable(x) else spec
     return None if axis is None else axis % typeof(x).ndim
 
 

@@ -9,12 +9,12 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
 from ..lax.convolution import conv_dimension_numbers
+from ..lax.sizes import canonical_shape
 from ..lax.windows import GatherScatterMode
 
 

@@ -11,7 +11,6 @@ import operator
 
 import numpy as np
 
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
@@ -23,6 +22,7 @@ from ..runtime import xla
 from ..runtime.dispatch import apply_primitive
 from . import elementwise as prim
 from .reductions import highest
+from .sizes import size_along
 from .sorting import take_along
 
 

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.primitives import numeric, same_dtypes
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import batch_size, primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -45,6 +44,7 @@ from .families import lower_fun
 from .out_shardings import call_sharded
 from .precision import canonical_precision, precision_names
 from .shaping import full, reshape, rev
+from .sizes import integers
 from .sliding import dilated, dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import same_dtypes
-from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, inserted, primitive_batchers, shifted_dims
 from ..core.core import Primitive, ShapedArray, typeof
@@ -45,6 +44,7 @@ from ..core.primitives import (
 from ..core.transposition import deflinear2, deftranspose, is_undefined_primal, primitive_transposes
 from .families import all_at_front
 from .shaping import full_like, squeeze
+from .sizes import integers, size_along
 
 # ----------------------------------------------------------------------------------------------
 # concatenate: arrays one after another
@@ -175,6 +175,7 @@ def _ranges(x, start_indices, limit_indices, strides):
 
 
 def _slice_shape(x, *, start_indices, limit_indices, strides):
+    _check_slice(x, start_indices=start_indices, limit_indices=limit_indices, strides=strides)
     return [len(range(*bound)) for bound in _ranges(x, start_indices, limit_indices, strides)]
 
 
@@ -231,7 +232,7 @@ def _lower_slice(ctx, x, *, start_indices, limit_indices, strides):
     return emit_slice(ctx, x, start_indices, limit_indices, strides, ctx.avals_out[0])
 
 
-slice_p = shape_primitive("slice", _check_slice, _slice_shape, _slice)
+slice_p = shape_primitive("slice", _slice_shape, _slice)
 deflinear_jvp(slice_p)
 deftranspose(slice_p, _slice_transpose)
 primitive_batchers[slice_p] = _batch_slice

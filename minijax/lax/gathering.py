@@ -7,7 +7,6 @@ from numbers import Number
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -22,6 +21,7 @@ from .cutting import concatenate
 from .families import lower_fun
 from .reductions import reduce_and
 from .shaping import broadcast_in_dim, expand_dims, full_like
+from .sizes import canonical_shape
 from .windows import (
     FILL_OR_DROP,
     PROMISE_IN_BOUNDS,

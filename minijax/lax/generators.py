@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
@@ -19,6 +18,7 @@ from ..runtime.dispatch import apply_primitive
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype
 from .out_shardings import resharded
+from .sizes import canonical_shape
 from .slicing import dynamic_update_index_in_dim
 
 

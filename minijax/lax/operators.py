@@ -19,8 +19,6 @@ import numpy as np
 from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
-from ..checks.operators import with_own_arrays
-from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
@@ -35,6 +33,7 @@ from ..core.operators import (
     positive,
     promote_args,
     promote_shapes,
+    with_own_arrays,
 )
 from ..core.primitives import (
     canonical_axis,
@@ -56,7 +55,9 @@ from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype, result_type
 from .elementwise import abs_, min_p, pow
 from .out_shardings import bind_sharded, call_sharded
+from .precision import canonical_precision
 from .shaping import broadcast_shapes, broadcast_to, copy_p
+from .sizes import known_sizes
 
 # ----------------------------------------------------------------------------------------------
 # Promoting functions

@@ -7,8 +7,9 @@ change nothing.
 from __future__ import annotations
 
 import enum
+from typing import Any
 
-from ..checks.primitives import canonical_precision as canonical_precision
+from .. import settings
 from ..settings import PRECISION_NAMES as PRECISION_NAMES
 from ..settings import Precision as Precision
 
@@ -64,3 +65,25 @@ def is_accuracy(accuracy) -> bool:
     if not isinstance(accuracy, AccuracyMode | Tolerance | None):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")
     return True
+
+
+def canonical_precision(precision) -> Any:
+    """`None`, a pair of `Precision`s, one for each operand, or an algorithm (chapter 11), which is
+    an object that has a method `compute_types`.
+
+    Raises:
+      ValueError: no such precision.
+    """
+    if precision is None:
+        precision = settings.default_matmul_precision.value
+    if isinstance(precision, str):
+        precision = settings.PRECISION_NAMES.get(precision, precision)
+    if precision is None or hasattr(precision, "compute_types"):
+        return precision
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    members = tuple([settings.PRECISION_NAMES.get(p) if isinstance(p, str) else p for p in pair])
+    if len(pair) != 2 or type(pair[0]) is not type(pair[1]) or not all(
+            isinstance(p, settings.Precision) for p in members):
+        raise ValueError("A precision is None, a Precision or its name, two of these in a tuple, "
+                         f"or a DotAlgorithmPreset or its name; got {precision}.")
+    return members

@@ -7,12 +7,12 @@ lowering rule here converts to these types before and after.
 
 from __future__ import annotations
 
-from ..checks.sequences import integers
 from ..core.core import typeof
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
 from .out_shardings import bind_sharded
 from .precision import canonical_precision
+from .sizes import integers
 
 
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import primitive_batchers
@@ -34,6 +33,7 @@ from .cutting import concatenate, slice_in_dim
 from .families import all_at_front
 from .out_shardings import call_sharded
 from .shaping import full, squeeze
+from .sizes import integers
 
 # ----------------------------------------------------------------------------------------------
 # The function, as a jaxpr

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..checks import primitives as checks
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.core import Primitive, ShapedArray, typeof
@@ -43,6 +42,7 @@ from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
 from .shaping import reshape
+from .sizes import integers
 
 # ----------------------------------------------------------------------------------------------
 # Reductions: one row each

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import constant
 from .dtypes import check_and_canonicalize_user_dtype
 from .shaping import broadcast, broadcast_to, full
+from .sizes import canonical_shape
 from .windows import index_dtype
 
 

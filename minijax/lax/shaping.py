@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
-from ..checks.sequences import integers
+from ..checks.primitives import dtype_kind
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
@@ -39,6 +38,7 @@ from ..optional import may_be_asked
 from ..settings import check_vma
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded
+from .sizes import canonical_shape, integers, known_sizes
 
 # ----------------------------------------------------------------------------------------------
 # Repeating elements

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import known_sizes
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -32,6 +30,7 @@ from .cutting import concatenate, slice_in_dim
 from .gathering import gather_batching
 from .out_shardings import cotangent_aval
 from .shaping import squeeze
+from .sizes import known_sizes, size_along
 from .windows import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
 
 # ----------------------------------------------------------------------------------------------

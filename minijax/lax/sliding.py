@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..checks.primitives import known_sizes
+from .sizes import known_sizes
 
 
 def dilated(n: int, dilation: int) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.sequences import integers
 from ..core.array import def_numpy
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -17,6 +16,7 @@ from ..core.transposition import deftranspose
 from .families import lower_fun
 from .reductions import reduce_sum
 from .shaping import broadcast_in_dim, reshape
+from .sizes import integers
 
 
 def _tile_shape(x, *, reps):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.batching import primitive_batchers
@@ -41,6 +40,7 @@ from .reducing import (
     pads_text,
     reducer_jaxpr,
 )
+from .sizes import integers
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import warnings
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
 from ..core.core import typeof
@@ -22,6 +21,7 @@ from ..lax import elementwise as lax
 from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
+from ..lax.sizes import size_along
 from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, optional_axes, promote_numbers_inexact
 from ..numpy._softmax import logsumexp

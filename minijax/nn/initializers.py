@@ -15,10 +15,9 @@ import numpy as np
 
 from .. import numpy as jnp
 from .. import random
-from ..checks.primitives import canonical_shape
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax.out_shardings import call_sharded
+from ..lax.sizes import canonical_shape, size_along
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import unbound_axis
-from ..checks.operators import operands
-from ..checks.primitives import canonical_shape, known_sizes
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.core import ArrayMethods, state, typeof
 from ..core.operators import (
+    operands,
     promote_args,
     promote_args_inexact,
     promote_dtypes,
@@ -26,6 +24,7 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype, scalar_type_of, to_n
 from ..lax.elementwise import convert_element_type, ne
 from ..lax.operators import check_arraylike
 from ..lax.shaping import full_like
+from ..lax.sizes import canonical_shape, integers, known_sizes
 from ..settings import enable_x64
 
 __all__ = [  # what the other files of the room import from here
@@ -68,7 +67,7 @@ def promote_dtypes_numeric(*args) -> list:
 
 def promote_args_numeric(name: str, *args):
     """`promote_args`, and booleans to integers."""
-    return promote_shapes(name, *promote_dtypes_numeric(*operands(args, name)))
+    return promote_shapes(name, *promote_dtypes_numeric(*operands(name, args)))
 
 
 def promote_numbers_inexact(name: str, *args):
@@ -185,16 +184,16 @@ def optional_axes(axis) -> int | tuple[int, ...] | None:
 
 def _axes(axis):
     if isinstance(axis, str):
-        raise _named_axis(axis)
+        _refuse_named_axis(axis)
     try:
         return operator.index(axis)
     except TypeError:
         return integers("axis, if it is not an integer,", axis)
 
 
-def _named_axis(name):
-    """The error for an axis that is given by name."""
+def _refuse_named_axis(name):
+    """Raise the error for an axis that is given by name."""
     if name not in state.axis_sizes:
-        return NameError(unbound_axis(name, state.axis_sizes))
-    return TypeError(f"axis={name!r} is the name of a mapped axis, but functions of jax.numpy "
-                     "reduce an array's own dimensions. Use lax.psum, lax.pmax or lax.pmin.")
+        unbound_axis(name, state.axis_sizes)
+    raise TypeError(f"axis={name!r} is the name of a mapped axis, but functions of jax.numpy "
+                    "reduce an array's own dimensions. Use lax.psum, lax.pmax or lax.pmin.")

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..checks.dtypes import valid_dtype
-from ..checks.operators import with_own_arrays
-from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
+from ..core.operators import with_own_arrays
 from ..core.primitives import broadcast_in_dim_p, convert
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error, is_concrete
@@ -43,6 +42,7 @@ from ..lax.shaping import (
 )
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
+from ..lax.sizes import integers
 from ._arguments import (
     canonical_shape,
     check_arraylike,

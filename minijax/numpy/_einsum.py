@@ -7,8 +7,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks.operators import with_own_arrays
 from ..core.core import typeof
+from ..core.operators import with_own_arrays
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type

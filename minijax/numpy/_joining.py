@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks.operators import with_own_arrays
-from ..checks.sequences import size_along
 from ..core.api import vmap
 from ..core.array import Array
+from ..core.operators import with_own_arrays
 from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
+from ..lax.sizes import size_along
 from ._arguments import (
     canonical_axis,
     check_arraylike,

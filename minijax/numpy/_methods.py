@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.operators import with_own_arrays
 from ..core.array import Array
 from ..core.core import install_methods
-from ..core.operators import install_binary_operators
+from ..core.operators import install_binary_operators, with_own_arrays
 from ..lax.operators import astype
 from . import (
     _editing,

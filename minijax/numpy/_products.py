@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..checks.sequences import size_along
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product, type_of_product
 from ..lax.products import dot_general
 from ..lax.shaping import expand_dims, reshape
+from ..lax.sizes import size_along
 from ._arguments import (
     canonical_axis,
     check_arraylike,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.array import Array, quiet
 from ..core.core import ShapedArray, eval_trace, state
@@ -16,6 +15,7 @@ from ..lax.elementwise import add, div, mul, sub
 from ..lax.operators import multiply, subtract, true_divide
 from ..lax.rounding import floor
 from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, reshape, transpose
+from ..lax.sizes import size_along
 from ..settings import enable_x64
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
 from ._constructors import converted_on, empty, on_device

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import ArrayMethods, Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
@@ -24,6 +23,7 @@ from ..lax.dtypes import (
     to_floating_dtype,
 )
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
+from ..lax.sizes import size_along
 from ..naming import renamed
 from ..settings import enable_x64
 from ._arguments import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax.compile_time import dimension_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
 from ..lax.operators import less, not_equal, subtract
 from ..lax.shaping import expand_dims, iota
+from ..lax.sizes import size_along
 from ._arguments import (
     canonical_axis,
     constant_like,

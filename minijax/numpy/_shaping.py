@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.operators import with_own_arrays
-from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
+from ..core.operators import with_own_arrays
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
@@ -25,6 +24,7 @@ from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.operators import reshape_method
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
+from ..lax.sizes import integers, size_along
 from ..lax.slicing import dynamic_slice_in_dim
 from ..lax.windows import size_value
 from ..source import user_stacklevel

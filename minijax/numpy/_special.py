@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..checks.operators import with_own_arrays
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
+from ..core.operators import with_own_arrays
 from ..core.primitives import select as lax_select
 from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
@@ -23,6 +22,7 @@ from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum
 from ..lax.reductions import argmax_p
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
+from ..lax.sizes import canonical_shape
 from ..settings import numpy_dtype_promotion, numpy_rank_promotion
 from ._arguments import (
     check_arraylike,

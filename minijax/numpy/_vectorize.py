@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..checks.operators import rank_promotion_of_loops
-from ..checks.primitives import known_sizes
-from ..checks.sequences import integers
 from ..core.api import vmap
 from ..core.primitives import canonical_axis
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
+from ..lax.sizes import integers, known_sizes
 from ..source import wraps
 from ._arguments import ensure_array
 from ._constructors import arange, asarray

@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax import fourier as lax_fft
 from ..lax.dtypes import default_float_dtype
 from ..lax.fourier import FftType
+from ..lax.sizes import size_along
 from ._arguments import ensure_array, promote_dtypes_inexact, user_dtype
 from ._constructors import arange, array, asarray
 from ._padding import pad

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import Tracer, typeof
 from ..core.primitives import add_p, canonical_axis, constant
@@ -33,6 +32,7 @@ from ..lax.control_flow.axes import axis_size
 from ..lax.families import const_like
 from ..lax.reductions import reduce_sum
 from ..lax.shaping import expand_dims, squeeze
+from ..lax.sizes import size_along
 from .collective_primitives import (
     AxisName,
     Groups,

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.sequences import integers
+from ..lax.sizes import integers
 from .mesh import AbstractMesh, Mesh, is_local
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 

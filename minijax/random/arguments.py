@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.operators import with_own_arrays
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
+from ..core.operators import with_own_arrays
 from ..errors import TypePromotionError
 from ..lax.dtypes import check_and_canonicalize_user_dtype, safe_to_cast
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
+from ..lax.sizes import canonical_shape
 from ..runtime.jit import jit
 from ..settings import enable_x64
 from .key_functions import typed_key

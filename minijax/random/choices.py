@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
@@ -22,6 +21,7 @@ from ..lax.gathering import gather
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import shardable
 from ..lax.shaping import expand_dims, reshape
+from ..lax.sizes import canonical_shape
 from ..lax.sorting import sort_key_val, top_k
 from ..lax.windows import GatherDimensionNumbers
 from ..runtime.jit import jit

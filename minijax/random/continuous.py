@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.primitives import convert, select, stop_gradient_p
 from ..lax import elementwise as lax
@@ -20,6 +19,7 @@ from ..lax import rounding
 from ..lax.bits import nextafter
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
+from ..lax.sizes import canonical_shape
 from ..lax.special import erf, erf_inv
 from ..numpy import linalg
 from ..runtime.jit import jit

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
@@ -22,6 +21,7 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes, full_like
+from ..lax.sizes import canonical_shape
 from ..lax.special import lgamma
 from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core.api import vmap
+from ..lax.sizes import canonical_shape
 from .key_functions import resolve_implementation
 from .keys import PRNGImpl, impl_of, random_seed_p, unwrap, wrap
 from .threefry import threefry2x32_p

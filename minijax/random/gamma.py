@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import primitive_batchers
@@ -25,6 +24,7 @@ from ..lax.families import all_at_front, lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.out_shardings import shardable
 from ..lax.shaping import full_like, reshape
+from ..lax.sizes import canonical_shape
 from ..numpy._softmax import softmax
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit

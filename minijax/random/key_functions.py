@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.operators import with_own_arrays
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
+from ..core.operators import with_own_arrays
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from ..lax.out_shardings import shardable
+from ..lax.sizes import canonical_shape
 from ..source import user_stacklevel
 from .keys import (
     IMPLEMENTATIONS,

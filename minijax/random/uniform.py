@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.primitives import convert, select
 from ..lax import bitwise
@@ -18,6 +17,7 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
+from ..lax.sizes import canonical_shape
 from ..numpy._arguments import constant_like
 from ..runtime.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype

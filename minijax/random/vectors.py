@@ -6,12 +6,12 @@ import functools
 from collections.abc import Sequence
 
 from .. import numpy as jnp
-from ..checks.primitives import canonical_shape
 from ..core.operators import promote_dtypes_inexact
 from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
+from ..lax.sizes import canonical_shape
 from ..numpy import linalg
 from ..runtime.jit import jit
 from ..settings import numpy_rank_promotion

@@ -102,8 +102,11 @@ def _call(fun, args, prevent_cse, policy):
     """Trace `fun`, and bind the primitive."""
     leaves, in_tree = tree_flatten(tuple(args))
     avals = argument_avals(leaves, "checkpoint", lambda: arg_names(fun, args, {}))
-    with checks.traced_argument():
+    try:
         jaxpr, consts, out_tree = stage(fun, in_tree, avals, "checkpoint / remat")
+    except Exception as error:
+        checks.traced_argument(error)
+        raise
     if not isinstance(prevent_cse, bool):
         flags = broadcast_prefix(tuple(prevent_cse), tuple(args))
         prevent_cse = (False,) * len(consts) + tuple(flags)

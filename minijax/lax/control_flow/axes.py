@@ -29,7 +29,6 @@ def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
     """
     if isinstance(axis_name, (tuple, list)):
         return math.prod(map(axis_size, axis_name))
-    try:
-        return core.state.axis_sizes[axis_name]
-    except KeyError:
-        raise NameError(checks.unbound_axis(axis_name, core.state.axis_sizes)) from None
+    if axis_name not in core.state.axis_sizes:
+        checks.unbound_axis(axis_name, core.state.axis_sizes)
+    return core.state.axis_sizes[axis_name]

@@ -19,7 +19,6 @@ import numpy as np
 
 from ... import settings
 from ...checks.jaxpr import can_happen_for_all
-from ...checks.operators import with_own_arrays
 from ...checks.sequences import iterable
 from ...core.api import stop_gradient
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
@@ -30,6 +29,7 @@ from ...core.effects import chosen_in, is_ordered
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
+from ...core.operators import with_own_arrays
 from ...core.partial_eval import (
     dce_closed,
     dce_rules,

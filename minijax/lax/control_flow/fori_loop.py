@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.operators import with_own_arrays
 from ...core import dtypes
 from ...core.boundary import api_boundary
 from ...core.core import typeof
+from ...core.operators import with_own_arrays
 from ...core.primitives import constant
 from ...core.signatures import leaf_names
 from ...core.tree import tree_leaves

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
-from ...checks.sequences import size_along
 from ...core.api import vmap
 from ...lax.compile_time import concrete_or_error
 from ...lax.cutting import slice_in_dim
 from ...lax.dtypes import to_complex_dtype, to_floating_dtype
 from ...lax.precision import Precision
+from ...lax.sizes import size_along
 from ...lax.slicing import dynamic_slice_in_dim
 from ...numpy import fft
 from ...numpy._arguments import (

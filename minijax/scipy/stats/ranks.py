@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...checks.sequences import size_along
 from ...core.api import vmap
 from ...lax.control_flow.cond import cond
 from ...lax.dtypes import default_float_dtype
+from ...lax.sizes import size_along
 from ...lax.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact
 from ...runtime.jit import jit
