@@ -15,7 +15,6 @@ from .. import settings
 from ..core.core import ShapedArray
 from ..core.key_paths import keystr
 from ..core.signatures import weak_arg_names
-from ..core.traced import by_place
 from ..core.tree import PyTreeDef, opened
 from ..source import fun_sourceinfo, is_user_function, new_source_info
 from ..text.differences import treedef_differences
