@@ -7,8 +7,8 @@ The tuple is empty without extensions, and then a point costs the engine one tru
 
     out = primitive.impl(*args, **params) if not hooks.evaluate else …
 
-If a room needs several methods together, the point is a property, and `hooks` holds the objects
-that have these methods. What shardings need is one such object (`placements.py`).
+If a room needs several methods together, an extension has an object with these methods as its
+attribute, and `hooks` holds the objects. What shardings need is one such object (`placements.py`).
 A later room can add points of its own, with `point`. `python -m tools.extensions` lists all of
 them, with who asks and who answers.
 The other ways to extend the engine are its rule tables and type registries. (JAX has no counterpart
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -49,7 +49,7 @@ class Extension:
 
     def evaluate_placed(self, primitive: Any, args: Sequence, params: dict) -> Any:
         """`evaluate`, of an extension that has nothing to do with arrays of the class `Array`. The
-        fast paths for these do not ask it."""
+        short cut for operators on these does not ask it."""
         return NotImplemented
 
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
@@ -100,10 +100,10 @@ _lock = threading.RLock()  # a garbage collection can call `remove` within `regi
 hooks: Any = type("Hooks", (), {})()
 
 
-def point(default: Any) -> Any:
+def point(default: Callable) -> Callable:
     """Decorator: declare a point at which a later room asks. That room calls what is in `hooks`.
-    The `default`, written as a method or a property of `Extension`, says what happens otherwise."""
-    _declare(getattr(default, "fget", default).__name__, default)
+    The `default`, written as a method of `Extension`, says what happens otherwise."""
+    _declare(default.__name__, default)
     return default
 
 

@@ -126,14 +126,14 @@ def join_memories(primitive: Primitive, avals: Avals, params: dict, out: Any) ->
     if not any(map(space_of, avals)) or not _has_rule(primitive):
         return out
     of = avals[:1] if primitive.name.startswith("scatter") else avals
-    first, *others = [aval for aval in of if aval.ndim] or [None]
+    first, *others = [aval for aval in of if aval.ndim] or [avals[0]]
     for other in others:
         if space_of(other) is not space_of(first):
             raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
                              f"same. Got one operand with type: {first.str_short()} and "
                              f"another operand with type: {other.str_short()}. Bring them to "
                              "one memory, by `jax.device_put`.")
-    space = None if first is None else space_of(first)
+    space = space_of(first) if first.ndim else None
     if primitive.multiple_results:
         return [in_space(aval, space) for aval in out]
     return in_space(out, space)

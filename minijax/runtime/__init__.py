@@ -92,7 +92,6 @@ def record(self, event: str, seconds: float | None, about: dict[str, Any]) -> No
 
 
 @point
-@property
 def program_cache(self) -> Any:
     """An object that keeps programs, and what the autotuner chose for them, for other processes:
     `load_or_compile(compile, text, options, devices)` returns what `compile()` returns, and
