@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import numpy as jnp
+from .core.boundary import public
 from .core.primitives import canonical_axis
 from .lax.dtypes import result_type
 from .lax.precision import Precision
@@ -181,6 +182,7 @@ def _resample(image, shape, dims, scale, translation, method, antialias, precisi
     return jnp.einsum(*operands, out, precision=precision)
 
 
+@public
 def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int], scale,
                         translation, method: str | ResizeMethod, antialias: bool = True,
                         precision=Precision.HIGHEST):
@@ -220,6 +222,7 @@ def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int]
     return _resample(image, shape, spatial_dims, scale, translation, method, antialias, precision)
 
 
+@public
 def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: bool = True,
            precision=Precision.HIGHEST):
     """An image, resized to another shape.

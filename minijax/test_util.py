@@ -14,6 +14,7 @@ import numpy as np
 
 from .core import dtypes
 from .core.api import jvp, linearize, vjp
+from .core.boundary import public
 from .core.tree import tree_leaves, tree_map
 
 Tolerance = float | dict | None  # a number, or one for each dtype; `None`: those below
@@ -27,6 +28,7 @@ _GRADIENT_TOLERANCE = {
 }
 
 
+@public
 def check_grads(f: Callable, args: Sequence, order: int, modes: Sequence[str] = ("fwd", "rev"),
                 atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None) -> None:
     """Check the derivatives of `f`, up to an order, against differences.
@@ -91,6 +93,7 @@ _MODES = {"fwd": ("JVP", _forward), "rev": ("VJP", _reverse), "lin": ("LIN", _li
 # One derivative
 
 
+@public
 def check_jvp(f: Callable, f_jvp: Callable, args: tuple, atol: Tolerance = None,
               rtol: Tolerance = None, eps: float = EPS, err_msg: str = "") -> None:
     """Check a forward derivative against a difference quotient.
@@ -118,6 +121,7 @@ def check_jvp(f: Callable, f_jvp: Callable, args: tuple, atol: Tolerance = None,
     _check_close(derivative, quotient, atol, rtol, f"{err_msg} tangent".strip())
 
 
+@public
 def check_vjp(f: Callable, f_vjp: Callable, args: tuple, atol: Tolerance = None,
               rtol: Tolerance = None, eps: float = EPS, err_msg: str = "") -> None:
     """Check a reverse derivative against a difference quotient.

@@ -23,6 +23,7 @@ import numpy as np
 
 # chapter 3
 
+from .boundary import public
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..source import transformed
@@ -232,6 +233,7 @@ from .traced import Options, TracedFunction
 # make_jaxpr and eval_shape
 
 
+@public
 def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False,
                static_argnames=()) -> Callable:
     """A function that returns the jaxpr of `fun` instead of computing it.
@@ -325,6 +327,7 @@ class Linearization(NamedTuple):
     name: str
 
 
+@api_boundary
 def _pushed(jaxpr: Jaxpr, derivative: Linearization, residuals: Sequence, *tangents: Any):
     """The tangents of the results, from those of the arguments."""
     leaves, tree = tree_flatten(tangents)
@@ -432,6 +435,7 @@ def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequen
             for aval in derivative.in_avals]
 
 
+@public
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    holomorphic: bool = False, allow_int: bool = False, reduce_axes=()) -> Callable:
     """A function that returns the value of `fun` and its gradient.
@@ -473,6 +477,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     return api_boundary(value_and_grad_f)
 
 
+@public
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False, reduce_axes=()) -> Callable:
     """A function that returns the gradient of `fun`.

@@ -36,6 +36,7 @@ from .core import (
     watched,
 )
 from .extension import hooks
+from .tracebacks import hide_frames
 
 
 def is_reference(aval) -> bool:
@@ -78,7 +79,11 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         return self._host
 
     def _check_alive(self):
-        checks.alive(self)
+        try:
+            checks.alive(self)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __array__(self, dtype=None, copy=None):
         """NumPy's view of the contents: read-only, or a fresh copy if `copy`."""
@@ -102,8 +107,12 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def _number(self):
         """The element of a scalar. Unlike NumPy's, it refuses to lose an imaginary part."""
-        checks.scalar(self)
-        return np.asarray(self._numpy()).item()
+        try:
+            checks.scalar(self)
+            return np.asarray(self._numpy()).item()
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __int__(self):
         return int(self._number())

@@ -209,10 +209,14 @@ raw_value_watchers: list[Callable[[Any], None]] = []
 
 def registered_type(x: Any) -> ShapedArray:
     """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
-    registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), None)
-    if registered is None:
-        checks.not_a_value(x)
-    return pytype_aval_mappings[registered](x)
+    try:
+        registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), None)
+        if registered is None:
+            checks.not_a_value(x)
+        return pytype_aval_mappings[registered](x)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def handled(x: Any) -> Any:
@@ -401,9 +405,13 @@ class Tracer(ArrayMethods):
         """The array behind the box if its contents are known, else `None`."""
         return None
 
-    def _refuse(self, error: Callable[[Tracer], Exception]):
-        checks.escaped(self)
-        raise error(self)
+    def _refuse(self, refusal: Callable[[Tracer], Exception]):
+        try:
+            checks.escaped(self)
+            raise refusal(self)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
         """`convert` of the contents, if they are known. It must be a step function, which has no

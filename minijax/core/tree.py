@@ -31,6 +31,7 @@ from .key_paths import (
     KeyPath,
     SequenceKey,
 )
+from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -242,9 +243,13 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     >>> jax.tree.flatten({"b": (1, 2), "a": [3, None]})
     ([3, 1, 2], PyTreeDef({'a': [*, None], 'b': (*, *)}))
     """
-    leaves: list[Any] = []
-    treedef = flatten_into(tree, leaves, is_leaf)
-    return leaves, treedef
+    try:
+        leaves: list[Any] = []
+        treedef = flatten_into(tree, leaves, is_leaf)
+        return leaves, treedef
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
@@ -281,7 +286,11 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     >>> jax.tree.unflatten(jax.tree.structure([0, (0, 0)]), "xyz")
     ['x', ('y', 'z')]
     """
-    return treedef.unflatten(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _unflatten(treedef, leaves):
@@ -334,9 +343,13 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     >>> jax.tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
     """
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
-    return treedef.unflatten(list(map(f, leaves, *others)))
+    try:
+        leaves, treedef = tree_flatten(tree, is_leaf)
+        others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
+        return treedef.unflatten(list(map(f, leaves, *others)))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

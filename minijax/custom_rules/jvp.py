@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from ..core.api_util import with_statics
 from ..core.batching import WithTrace, primitive_batchers
-from ..core.boundary import api_boundary
+from ..core.boundary import api_boundary, public
 from ..core.core import Tracer, state, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -82,6 +82,7 @@ class custom_jvp(CustomRule):
     Array(1., dtype=float32, weak_type=True)
     """
 
+    @public
     def __init__(self, fun: Callable, nondiff_argnums: int | Sequence[int] = (),
                  nondiff_argnames: str | Sequence[str] = ()):
         functools.update_wrapper(self, fun)

@@ -30,6 +30,7 @@ import numpy as np
 from ..checks.sequences import iterable
 from ..core import dtypes
 from ..core.api_util import flatten_fun_nokwargs
+from ..core.boundary import public
 from ..core.core import (
     Primitive,
     missing_rule,
@@ -94,6 +95,7 @@ from ..pytree.registration import register_pytree_node
 Polynomial = list  # of coefficients
 
 
+@public
 def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bool = True,
         **_) -> tuple[Any, Any]:
     """The Taylor series of `fun` along a curve.

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array, as_array
+from ..core.boundary import public
 from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array, select
@@ -396,6 +397,7 @@ def _with_boolean_dims(entries, shape):
 # Reading
 
 
+@public
 def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: str | GatherScatterMode | None = None, fill_value=None,
                wrap_negative_indices: bool = True):
@@ -419,6 +421,7 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
 # Writing: `x.at[index]`
 
 
+@public
 def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False,
                   unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
                   wrap_negative_indices: bool = True, out_sharding=None):

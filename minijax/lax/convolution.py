@@ -29,6 +29,7 @@ import numpy as np
 from ..checks.primitives import numeric, same_dtypes
 from ..core import dtypes
 from ..core.batching import batch_size, primitive_batchers
+from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
 from ..core.lowering import register_lowering, tensor_type
@@ -259,6 +260,7 @@ def _per_dimension(name: str, numbers: Sequence[int] | None, ndim: int) -> tuple
     return (1,) * ndim if numbers is None else integers(f"conv_general_dilated: {name}", numbers)
 
 
+@public
 def conv_general_dilated(
     lhs, rhs, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,

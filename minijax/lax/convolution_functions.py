@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..core.boundary import public
 from ..core.core import typeof
 from ..util import unzip2
 from .convolution import (
@@ -27,6 +28,7 @@ from .sliding import dilated
 Padding = str | Sequence[tuple[int, int]]
 
 
+@public
 def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None,
          preferred_element_type=None):
     """The convolution of an array (batch, feature, spatial …) with a kernel (output feature,
@@ -41,6 +43,7 @@ def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None,
                                 preferred_element_type=preferred_element_type)
 
 
+@public
 def conv_with_general_padding(
     lhs, rhs, window_strides: Sequence[int], padding: Padding,
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision=None,
@@ -63,6 +66,7 @@ _CHANNELS_LAST = {2: ("NC", "IO", "NC"), 3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "
                   5: ("NHWDC", "HWDIO", "NHWDC")}
 
 
+@public
 def conv_transpose(
     lhs, rhs, strides: Sequence[int], padding: Padding,
     rhs_dilation: Sequence[int] | None = None,
@@ -136,6 +140,7 @@ def _transposed_kernel(rhs, spec):
 # Patches
 
 
+@public
 def conv_general_dilated_patches(
     lhs, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Padding,
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,

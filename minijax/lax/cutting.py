@@ -19,6 +19,7 @@ import numpy as np
 from ..checks.primitives import same_dtypes
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, inserted, primitive_batchers, shifted_dims
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import deflinear_jvp, instantiate_zeros
 from ..core.lowering import (
@@ -156,6 +157,7 @@ primitive_batchers[split_p] = _batch_split
 register_lowering(split_p, lambda ctx, x, *, sizes, axis: emit_pieces(ctx, x, ctx.avals_out, axis))
 
 
+@public
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
     """`operand` cut along `axis` into pieces of these sizes.
 
@@ -392,6 +394,7 @@ def _padding_triples(padding_config) -> tuple[tuple[int, ...], ...]:
     return triples
 
 
+@public
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     """`operand` with `padding_value` before, after and between its elements.
 

@@ -49,6 +49,7 @@ from ..core.primitives import (
     sub_p,
     tanh_p,
 )
+from ..core.tracebacks import hide_frames
 from .bitwise import bitwise_and
 from .complex_numbers import (
     conj,
@@ -168,10 +169,14 @@ def convert_element_type(operand, new_dtype):
     >>> lax.convert_element_type(jnp.array([1.7, -1.7]), "int32")
     Array([ 1, -1], dtype=int32)
     """
-    new_dtype = check_and_canonicalize_user_dtype(new_dtype)
-    if isinstance(new_dtype, dtypes.ExtendedDType):
-        checks.convertible(typeof(operand), new_dtype)
-    return convert(of_any_size(operand, new_dtype), new_dtype)
+    try:
+        new_dtype = check_and_canonicalize_user_dtype(new_dtype)
+        if isinstance(new_dtype, dtypes.ExtendedDType):
+            checks.convertible(typeof(operand), new_dtype)
+        return convert(of_any_size(operand, new_dtype), new_dtype)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

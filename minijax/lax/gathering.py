@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
+from ..core.boundary import public
 from ..core.core import ArrayMethods, ShapedArray, typeof
 from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
@@ -136,6 +137,7 @@ gather_p = make_primitive("gather", _gather_shape)
 def_numpy(gather_p, _gather)
 
 
+@public
 def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False,
            indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
@@ -176,6 +178,7 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
         indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value)
 
 
+@public
 def index_take(src, idxs: Sequence, axes: Sequence[int]):
     """The slices of `src` at given places along some axes; indices wrap around.
 

@@ -21,6 +21,7 @@ from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
+from ..core.tracebacks import hide_frames
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
 from .cutting import slice, slice_p
@@ -67,30 +68,35 @@ def getitem(x, index):
       IndexError: too many indices, a slice with traced bounds, or what is no index at all.
       TypeError: a number that is no integer.
     """
-    if type(x) is Array and (view := _view(x, index)) is not None:
-        return view
-    if type(getattr(x, "aval", None)) in indexing_of:
-        return indexing_of[type(x.aval)].get(x, index)
-    if type(index) in (int, builtins.slice):
-        out = _simple_getitem(x, index)
-        if out is not None:
-            return out
-    entries = as_tuple(index)
-    if any(is_array_index(entry) for entry in entries):
-        return _advanced(x, entries)
-    entries = expand_ellipsis(entries, typeof(x).ndim)
-    cuts = [_cut(entry, size, position) for position, (entry, size) in
-            enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
-    traced, strided = (any(c.stop is None for c in cuts), any(c.step not in (1, -1) for c in cuts))
-    if traced and strided and hooks.index_by_arrays:
-        return _advanced(x, index)  # no box, but it can be gathered
-    out = _take_box(x, cuts)
-    out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
-    # Where the new dimensions stand among those that remain.
-    drops = iter(cuts)
-    kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
-    new = [d for d, is_new in enumerate(kept) if is_new]
-    return expand_dims(out, new) if new else out
+    try:
+        if type(x) is Array and (view := _view(x, index)) is not None:
+            return view
+        if type(getattr(x, "aval", None)) in indexing_of:
+            return indexing_of[type(x.aval)].get(x, index)
+        if type(index) in (int, builtins.slice):
+            out = _simple_getitem(x, index)
+            if out is not None:
+                return out
+        entries = as_tuple(index)
+        if any(is_array_index(entry) for entry in entries):
+            return _advanced(x, entries)
+        entries = expand_ellipsis(entries, typeof(x).ndim)
+        cuts = [_cut(entry, size, position) for position, (entry, size) in
+                enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
+        traced = any(c.stop is None for c in cuts)
+        strided = any(c.step not in (1, -1) for c in cuts)
+        if traced and strided and hooks.index_by_arrays:
+            return _advanced(x, index)  # no box, but it can be gathered
+        out = _take_box(x, cuts)
+        out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
+        # Where the new dimensions stand among those that remain.
+        drops = iter(cuts)
+        kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
+        new = [d for d, is_new in enumerate(kept) if is_new]
+        return expand_dims(out, new) if new else out
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _view(x: Array, index) -> Array | None:

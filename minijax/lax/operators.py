@@ -22,6 +22,7 @@ from ..checks.operators import arraylike as check_arraylike
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.extension import point
 from ..core.operators import (
@@ -45,6 +46,7 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
+from ..core.tracebacks import hide_frames
 from ..errors import ConcretizationTypeError
 from ..first_use import AttributeOnFirstUse
 from ..source import user_stacklevel
@@ -77,9 +79,13 @@ def _comparison(name, primitive, doc):
         return _compare_complex(name, primitive, x, y)
 
     def function(x, y, /):
-        if _is_complex(x) or _is_complex(y):
-            return on_complex(x, y)
-        return on_reals(x, y)
+        try:
+            if _is_complex(x) or _is_complex(y):
+                return on_complex(x, y)
+            return on_reals(x, y)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = on_reals.__doc__
@@ -111,23 +117,35 @@ equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne")
 
 def negative(x, /):
     """Elementwise -x."""
-    check_arraylike("negative", x)
-    return prim.neg(prim.ensure_array(x))
+    try:
+        check_arraylike("negative", x)
+        return prim.neg(prim.ensure_array(x))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
-    check_arraylike("absolute", x)
-    x = prim.ensure_array(x)
-    dtype = typeof(x).dtype
-    unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
-    return positive(x) if unsigned else abs_(x)
+    try:
+        check_arraylike("absolute", x)
+        x = prim.ensure_array(x)
+        dtype = typeof(x).dtype
+        unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
+        return positive(x) if unsigned else abs_(x)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def bitwise_not(x, /):
     """Elementwise ~x."""
-    check_arraylike("bitwise_not", x)
-    return prim.bitwise_not(prim.ensure_array(x))
+    try:
+        check_arraylike("bitwise_not", x)
+        return prim.bitwise_not(prim.ensure_array(x))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def power(x, y):
@@ -142,13 +160,17 @@ def power(x, y):
     Raises:
       TypeError: integers to a known negative power, or operands that do not fit.
     """
-    check_arraylike("power", x, y)
-    exponent = known_integer(y)
-    if exponent is not None:
-        if typeof(x).dtype == bool:
-            x = prim.convert(x, default_int_dtype())
-        return prim.integer_pow(x, exponent)
-    return _power(x, y)
+    try:
+        check_arraylike("power", x, y)
+        exponent = known_integer(y)
+        if exponent is not None:
+            if typeof(x).dtype == bool:
+                x = prim.convert(x, default_int_dtype())
+            return prim.integer_pow(x, exponent)
+        return _power(x, y)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _power(x, y):
@@ -222,9 +244,13 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       ValueError: a scalar, or leading dimensions that do not broadcast.
       TypeError: inner dimensions that do not fit.
     """
-    if precision is preferred_element_type is out_sharding is None:
-        return plain_product(a, b) if is_plain_product(a, b) else _matmul(a, b)
-    return _matmul(a, b, precision, preferred_element_type, out_sharding)
+    try:
+        if precision is preferred_element_type is out_sharding is None:
+            return plain_product(a, b) if is_plain_product(a, b) else _matmul(a, b)
+        return _matmul(a, b, precision, preferred_element_type, out_sharding)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _matmul(a, b, precision=None, preferred_element_type=None, out_sharding=None):
@@ -313,18 +339,22 @@ def astype(x, dtype, copy: bool = False):
 def reshape_method(x, *shape, order: str = "C", out_sharding=None):
     """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left.
     `out_sharding` is the sharding of the result (chapter 14)."""
-    sizes = list(known_sizes(shape[0] if len(shape) == 1 and _is_sequence(shape[0]) else shape))
-    sizes = _fill_in_size(typeof(x), sizes)
-    if order == "F":
-        if out_sharding is not None and len(sizes) > 1:
-            return call_sharded(reshape_method, x, sizes, order="F", out_sharding=out_sharding)
-        axes = tuple(range(typeof(x).ndim))[::-1] if typeof(x).ndim > 1 else None
-        backwards = _reshaped(x, sizes[::-1], axes, out_sharding)
-        return transpose(backwards, tuple(range(len(sizes)))[::-1])
-    if order != "C":
-        kind = NotImplementedError if order == "A" else ValueError
-        raise kind(f"reshape and ravel: order must be 'C' or 'F', got {order!r}.")
-    return _reshaped(x, sizes, None, out_sharding)
+    try:
+        sizes = list(known_sizes(shape[0] if len(shape) == 1 and _is_sequence(shape[0]) else shape))
+        sizes = _fill_in_size(typeof(x), sizes)
+        if order == "F":
+            if out_sharding is not None and len(sizes) > 1:
+                return call_sharded(reshape_method, x, sizes, order="F", out_sharding=out_sharding)
+            axes = tuple(range(typeof(x).ndim))[::-1] if typeof(x).ndim > 1 else None
+            backwards = _reshaped(x, sizes[::-1], axes, out_sharding)
+            return transpose(backwards, tuple(range(len(sizes)))[::-1])
+        if order != "C":
+            kind = NotImplementedError if order == "A" else ValueError
+            raise kind(f"reshape and ravel: order must be 'C' or 'F', got {order!r}.")
+        return _reshaped(x, sizes, None, out_sharding)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _is_sequence(shape) -> bool:
@@ -360,10 +390,14 @@ def _fill_in_size(aval, sizes):
 
 def transpose_method(x, *axes):
     """`x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-        axes = axes[0] or ()
-    ndim = typeof(x).ndim
-    return transpose(x, [canonical_axis(a, ndim) for a in axes] if axes else range(ndim)[::-1])
+    try:
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0] or ()
+        ndim = typeof(x).ndim
+        return transpose(x, [canonical_axis(a, ndim) for a in axes] if axes else range(ndim)[::-1])
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def matrix_transpose(x):
@@ -391,12 +425,14 @@ def nbytes(x) -> int:
     return x.aval.size * x.aval.dtype.itemsize
 
 
+@public
 def array_item(x, *args):
     """The element (at `args`, if there are more than one) as a Python number."""
     numeric(x, "converted to a number")
     return np.asarray(x).item(*args)
 
 
+@public
 def array_tolist(x):
     """The elements as nested lists of Python numbers."""
     numeric(x, "converted to numbers")

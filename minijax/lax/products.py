@@ -7,6 +7,7 @@ lowering rule here converts to these types before and after.
 
 from __future__ import annotations
 
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
@@ -15,6 +16,7 @@ from .precision import canonical_precision
 from .sizes import integers
 
 
+@public
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
                 out_sharding=None):
     """The sum of products over any pairs of dimensions, batched over any others.
@@ -63,6 +65,7 @@ def _ints(dims):
     return integers("dot_general: the dimensions of an operand", dims)
 
 
+@public
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None,
         out_sharding=None):
     """The product of two vectors, of a matrix and a vector, or of two matrices.
@@ -85,6 +88,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                        out_sharding=out_sharding)
 
 
+@public
 def batch_matmul(lhs, rhs, precision=None):
     """The products of stacks of matrices, of shapes `(…, n, k)` and `(…, k, m)`.
 

@@ -18,6 +18,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -159,6 +160,7 @@ reduce_p.def_impl(_evaluate)
 register_lowering(reduce_p, _lower_reduce)
 
 
+@public
 def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int],
            out_sharding=None):
     """Arrays reduced over some dimensions by an associative function.

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..checks.primitives import same_dtypes
 from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -191,6 +192,7 @@ def _check_promises(*promises) -> None:
 
 
 def _scatter_function(primitive: Primitive, combine: Callable | None, what: str) -> Callable:
+    @public
     def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  mode: str | GatherScatterMode | None = None):
@@ -231,6 +233,7 @@ scatter_min = _scatter_function(scatter_min_p, prim.min, "replaced by the minimu
 scatter_max = _scatter_function(scatter_max_p, prim.max, "replaced by the maximum of them and")
 
 
+@public
 def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *,
                   update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
                   unique_indices: bool = False, mode: str | GatherScatterMode | None = None):

@@ -17,6 +17,7 @@ from ..checks.primitives import dtype_kind
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
+from ..core.boundary import public
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_like
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
@@ -33,6 +34,7 @@ from ..core.primitives import (
     squeeze_p,
     transpose_p,
 )
+from ..core.tracebacks import hide_frames
 from ..core.transposition import deftranspose
 from ..optional import may_be_asked
 from ..settings import check_vma
@@ -82,23 +84,28 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     >>> lax.broadcast_in_dim(jnp.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    shape = canonical_shape(shape)
-    dims = integers("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
-    if len({*dims}) == len(dims) == typeof(operand).ndim and [*dims] != (order := sorted(dims)):
-        operand, dims = transpose(operand, [dims.index(d) for d in order]), tuple(order)
-    same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
-    if same and not _foreign(operand) and out_sharding is None:
-        return operand
-    if out_sharding is not None:
-        return bind_sharded(broadcast_in_dim_p, operand, out_sharding=out_sharding, shape=shape,
-                            broadcast_dimensions=dims)
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+    try:
+        shape = canonical_shape(shape)
+        dims = integers("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
+        if len({*dims}) == len(dims) == typeof(operand).ndim and [*dims] != (order := sorted(dims)):
+            operand, dims = transpose(operand, [dims.index(d) for d in order]), tuple(order)
+        same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
+        if same and not _foreign(operand) and out_sharding is None:
+            return operand
+        if out_sharding is not None:
+            return bind_sharded(broadcast_in_dim_p, operand, out_sharding=out_sharding, shape=shape,
+                                broadcast_dimensions=dims)
+        return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _foreign(x):
     return not isinstance(x, ArrayMethods)
 
 
+@public
 def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     """`operand` repeated along new leading dimensions of these sizes."""
     sizes = canonical_shape(sizes)
@@ -153,17 +160,21 @@ def expand_dims(array, dimensions: Sequence[int]):
     Raises:
       ValueError: a repeated position, or one out of bounds.
     """
-    dimensions = integers("expand_dims: dimensions", dimensions)
-    aval = typeof(array)
-    ndim_out = aval.ndim + len(dimensions)
-    new = {canonical_axis(d, ndim_out) for d in dimensions}
-    if len(new) != len(dimensions):
-        raise ValueError(f"repeated axis in lax.expand_dims: {dimensions}")
-    kept = [d for d in range(ndim_out) if d not in new]
-    shape = [1] * ndim_out
-    for d, n in zip(kept, aval.shape):
-        shape[d] = n
-    return broadcast_in_dim(array, shape, kept)
+    try:
+        dimensions = integers("expand_dims: dimensions", dimensions)
+        aval = typeof(array)
+        ndim_out = aval.ndim + len(dimensions)
+        new = {canonical_axis(d, ndim_out) for d in dimensions}
+        if len(new) != len(dimensions):
+            raise ValueError(f"repeated axis in lax.expand_dims: {dimensions}")
+        kept = [d for d in range(ndim_out) if d not in new]
+        shape = [1] * ndim_out
+        for d, n in zip(kept, aval.shape):
+            shape[d] = n
+        return broadcast_in_dim(array, shape, kept)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------
@@ -183,22 +194,26 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
     Raises:
       TypeError: another number of elements, or a negative size.
     """
-    new_sizes = known_sizes(new_sizes)
-    aval = typeof(operand)
-    if dimensions is not None:
-        dimensions = integers("reshape: dimensions", dimensions)
-        if sorted(dimensions) != list(range(aval.ndim)):
-            raise TypeError("reshape dimensions must be a permutation of operand dimensions, got "
-                            f"dimensions {dimensions} for operand shape {aval.shape}.")
-        if dimensions == tuple(range(aval.ndim)):
-            dimensions = None
-    same = aval.shape == new_sizes != () and dimensions is None and not _foreign(operand)
-    if same and out_sharding is None:
-        return operand
-    if out_sharding is not None:
-        return bind_sharded(reshape_p, operand, out_sharding=out_sharding, new_sizes=new_sizes,
-                            dimensions=dimensions)
-    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
+    try:
+        new_sizes = known_sizes(new_sizes)
+        aval = typeof(operand)
+        if dimensions is not None:
+            dimensions = integers("reshape: dimensions", dimensions)
+            if sorted(dimensions) != list(range(aval.ndim)):
+                raise TypeError("reshape dimensions must be a permutation of operand dimensions, "
+                                f"got dimensions {dimensions} for operand shape {aval.shape}.")
+            if dimensions == tuple(range(aval.ndim)):
+                dimensions = None
+        same = aval.shape == new_sizes != () and dimensions is None and not _foreign(operand)
+        if same and out_sharding is None:
+            return operand
+        if out_sharding is not None:
+            return bind_sharded(reshape_p, operand, out_sharding=out_sharding, new_sizes=new_sizes,
+                                dimensions=dimensions)
+        return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
@@ -220,12 +235,16 @@ def squeeze(array, dimensions: Sequence[int]):
     Raises:
       ValueError: a dimension of another size, a repeated one, or one out of bounds.
     """
-    ndim = typeof(array).ndim
-    given = integers("squeeze: dimensions", dimensions)
-    dimensions = tuple(sorted(canonical_axis(d, ndim) for d in given))
-    if len(set(dimensions)) != len(dimensions):
-        raise ValueError(f"dimensions are not unique: {dimensions}")
-    return squeeze_p.bind(array, dimensions=dimensions) if dimensions else ensure_array(array)
+    try:
+        ndim = typeof(array).ndim
+        given = integers("squeeze: dimensions", dimensions)
+        dimensions = tuple(sorted(canonical_axis(d, ndim) for d in given))
+        if len(set(dimensions)) != len(dimensions):
+            raise ValueError(f"dimensions are not unique: {dimensions}")
+        return squeeze_p.bind(array, dimensions=dimensions) if dimensions else ensure_array(array)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def transpose(operand, permutation: Sequence[int]):
@@ -234,10 +253,14 @@ def transpose(operand, permutation: Sequence[int]):
     Raises:
       TypeError: `permutation` does not list each of the operand's dimensions once.
     """
-    permutation = integers("transpose: permutation", permutation)
-    if permutation == tuple(range(typeof(operand).ndim)) and not _foreign(operand):
-        return operand
-    return transpose_p.bind(operand, permutation=permutation)
+    try:
+        permutation = integers("transpose: permutation", permutation)
+        if permutation == tuple(range(typeof(operand).ndim)) and not _foreign(operand):
+            return operand
+        return transpose_p.bind(operand, permutation=permutation)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------
@@ -275,6 +298,7 @@ defjvp_zero(iota_p)
 register_lowering(iota_p, _lower_iota)
 
 
+@public
 def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_sharding=None):
     """An array of `shape` whose elements are their own index along `dimension`.
 
@@ -289,6 +313,7 @@ def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_shardin
     return iota_p.bind(**params)
 
 
+@public
 def iota(dtype, size: int):
     """The vector 0, 1, …, `size` - 1 of this element type."""
     return broadcasted_iota(dtype, (size,), 0)
@@ -307,19 +332,24 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     Raises:
       TypeError: `fill_value` is no scalar.
     """
-    if dtype is not None:
-        dtype = check_and_canonicalize_user_dtype(dtype)
-        fill_value = of_any_size(fill_value, dtype)
-    aval = typeof(fill_value)
-    if aval.ndim:
-        raise TypeError(f"lax.full must be called with scalar fill_value; got shape {aval.shape}.")
-    weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else dtype
-    if isinstance(dtype, dtypes.ExtendedDType):
-        out = dtype.full(tuple(shape), fill_value)
-        return out if sharding is None else on_device(out, sharding)
-    value = convert(fill_value, dtype, weak)
-    return broadcast(value, shape) if sharding is None else _filled(value, shape, sharding)
+    try:
+        if dtype is not None:
+            dtype = check_and_canonicalize_user_dtype(dtype)
+            fill_value = of_any_size(fill_value, dtype)
+        aval = typeof(fill_value)
+        if aval.ndim:
+            raise TypeError("lax.full must be called with scalar fill_value; "
+                            f"got shape {aval.shape}.")
+        weak = dtype is None and aval.weak_type
+        dtype = aval.dtype if dtype is None else dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
+            out = dtype.full(tuple(shape), fill_value)
+            return out if sharding is None else on_device(out, sharding)
+        value = convert(fill_value, dtype, weak)
+        return broadcast(value, shape) if sharding is None else _filled(value, shape, sharding)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _filled(value, shape, sharding):
@@ -362,6 +392,7 @@ def converted_on(x: Array, device: Any, out_sharding: Any = None, like: Any = No
     return on_device(x, device, like, out_sharding, constrained)
 
 
+@public
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given; and with its sharding, unless
     `sharding` or another shape is given."""

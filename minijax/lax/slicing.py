@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import instantiate_zeros, primitive_jvps, zeros
 from ..core.lowering import ints_text, register_lowering, typed_text
@@ -170,6 +171,7 @@ def convert_scalar(value, like):
     return typeof(like).dtype.type(value)
 
 
+@public
 def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *,
                   allow_negative_indices: bool | Sequence[bool] = True):
     """A box of static sizes at a place that may be traced.
@@ -193,6 +195,7 @@ def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *,
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 
+@public
 def dynamic_update_slice(operand, update, start_indices, *,
                          allow_negative_indices: bool | Sequence[bool] = True):
     """`operand` with `update` written at a place that may be traced.
@@ -209,6 +212,7 @@ def dynamic_update_slice(operand, update, start_indices, *,
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
+@public
 def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True):
     """`dynamic_slice` in one dimension, the others whole."""
@@ -228,6 +232,7 @@ def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *
     return piece if keepdims else squeeze(piece, (axis,))
 
 
+@public
 def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
                                 allow_negative_indices: bool = True):
     """`dynamic_update_slice` in one dimension."""

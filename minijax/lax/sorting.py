@@ -15,6 +15,7 @@ from ..checks.primitives import numeric
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import (
@@ -174,6 +175,7 @@ primitive_jvps[sort_p] = _sort_jvp
 primitive_batchers[sort_p] = _sort_batch
 
 
+@public
 def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """One array sorted along a dimension, or several by the first of them.
 
@@ -205,6 +207,7 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     return tuple(outs) if isinstance(operand, Sequence) else outs[0]
 
 
+@public
 def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
     """`keys` sorted along a dimension, and `values`, of the same shape, put into that order."""
     return sort((keys, values), dimension, is_stable)
@@ -317,6 +320,7 @@ primitive_batchers[top_k_p] = _top_k_batch
 register_lowering(top_k_p, _lower_top_k)
 
 
+@public
 def top_k(operand, k: int, *, axis: int = -1):
     """The `k` greatest elements along a dimension, in descending order, and their indices.
 

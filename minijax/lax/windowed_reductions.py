@@ -16,6 +16,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, defjvp, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -187,6 +188,7 @@ primitive_batchers[reduce_window_p] = _reduce_window_batching
 register_lowering(reduce_window_p, _lower_reduce_window)
 
 
+@public
 def reduce_window(operand, init_value, computation: Callable, window_dimensions: Sequence[int],
                   window_strides: Sequence[int] | None = None,
                   padding: str | Sequence[tuple[int, int]] = "VALID",

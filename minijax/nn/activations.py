@@ -14,6 +14,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..custom_rules import custom_jvp
@@ -137,6 +138,7 @@ def soft_sign(x):
     return x / (jnp.abs(x) + 1)
 
 
+@public
 def sigmoid(x):
     """1 / (1 + e⁻ˣ).
 
@@ -248,6 +250,7 @@ def selu(x):
     return scale * elu(x, alpha)
 
 
+@public
 def gelu(x, approximate: bool = True):
     """x · Φ(x), with the distribution function Φ of the normal distribution.
 
@@ -381,6 +384,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     return jnp.subtract(x, mean) * lax.rsqrt(variance + epsilon)
 
 
+@public
 def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
     """For each integer in `x` a vector that is 1 at this place and 0 elsewhere.
 

@@ -17,12 +17,14 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.api import vmap
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import stop_gradient_p
 from ..lax.dot_algorithms import DotAlgorithmPreset
 from ..numpy._softmax import logsumexp, softmax
 
 
+@public
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None,
                           is_causal: bool = False, query_seq_lengths=None,
                           key_value_seq_lengths=None,

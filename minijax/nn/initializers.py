@@ -16,6 +16,7 @@ import numpy as np
 from .. import numpy as jnp
 from .. import random
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax.out_shardings import call_sharded
 from ..lax.sizes import canonical_shape, size_along
 
@@ -36,6 +37,7 @@ class Initializer(Protocol):
 def _initializer(fill: Callable, dtype=None) -> Initializer:
     """`fill(key, shape, dtype)` as an initializer, with `dtype` (or the usual float) as default."""
 
+    @public
     def init(key, shape, dtype=dtype, out_sharding=None):
         if out_sharding is not None:
             return call_sharded(init, key, shape, dtype, out_sharding=out_sharding)
@@ -48,6 +50,7 @@ def _initializer(fill: Callable, dtype=None) -> Initializer:
 # One number everywhere
 
 
+@public
 def zeros(key, shape, dtype=None, out_sharding=None):
     """The initializer that gives zeros; it needs no key.
 
@@ -57,6 +60,7 @@ def zeros(key, shape, dtype=None, out_sharding=None):
     return _zeros(key, shape, dtype, out_sharding)
 
 
+@public
 def ones(key, shape, dtype=None, out_sharding=None):
     """The initializer that gives ones; it needs no key.
 
@@ -70,6 +74,7 @@ _zeros = _initializer(lambda key, shape, dtype: jnp.zeros(shape, dtype))
 _ones = _initializer(lambda key, shape, dtype: jnp.ones(shape, dtype))
 
 
+@public
 def constant(value, dtype=None) -> Initializer:
     """Builds an initializer that gives `value`, everywhere.
 
@@ -83,6 +88,7 @@ def constant(value, dtype=None) -> Initializer:
 # Random numbers of a given size
 
 
+@public
 def uniform(scale=1e-2, dtype=None) -> Initializer:
     """Builds an initializer that draws evenly from 0 up to `scale`.
 
@@ -93,6 +99,7 @@ def uniform(scale=1e-2, dtype=None) -> Initializer:
                         random.uniform(key, shape, dtype) * jnp.array(scale, dtype), dtype)
 
 
+@public
 def normal(stddev=1e-2, dtype=None) -> Initializer:
     """Builds an initializer that draws from the normal distribution with this deviation.
 
@@ -103,6 +110,7 @@ def normal(stddev=1e-2, dtype=None) -> Initializer:
                         random.normal(key, shape, dtype) * jnp.array(stddev, dtype), dtype)
 
 
+@public
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initializer:
     """Builds an initializer that draws from the normal distribution, cut off at two bounds.
 
@@ -123,6 +131,7 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initiali
 # Random numbers of a size that suits the shape
 
 
+@public
 def variance_scaling(scale, mode: Mode, distribution: Distribution, in_axis: Axes = -2,
                      out_axis: Axes = -1, batch_axis: Axes = (), dtype=None) -> Initializer:
     """Builds an initializer that draws numbers of mean 0 and variance `scale` / n.
@@ -229,6 +238,7 @@ def _complex_draw(key, shape, dtype, radius: Callable):
 def _family(name: str, who: str, scale: float, mode: Mode,
             distribution: Distribution) -> Callable:
     """The function `name`: `variance_scaling` with a scale, a mode and a distribution."""
+    @public
     def build(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype=None):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
@@ -253,6 +263,7 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal  # He's first name
 # Orthogonal matrices, which keep the length of every vector
 
 
+@public
 def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
     """Builds an initializer that gives matrices with orthonormal columns (or rows, if these are
     fewer), each as likely as any other.
@@ -283,6 +294,7 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
     return _initializer(fill, dtype)
 
 
+@public
 def delta_orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
     """Builds an initializer for convolutions in 1 to 3 dimensions: an orthogonal matrix in the
     window's middle, and zeros around it (Xiao et al., 2018).

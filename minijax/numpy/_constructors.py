@@ -12,6 +12,7 @@ import numpy as np
 from ..checks.dtypes import valid_dtype
 from ..core import dtypes
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
 from ..core.operators import with_own_arrays
 from ..core.primitives import broadcast_in_dim_p, convert
@@ -57,6 +58,7 @@ from ._arguments import (
 # array and asarray
 
 
+@public
 def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0,
           device=None, out_sharding=None) -> Any:
     """An array of numbers, of nested lists, of NumPy values or of arrays.
@@ -86,6 +88,7 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
     return converted_on(out, device, out_sharding)
 
 
+@public
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
             device=None, out_sharding=None) -> Any:
     """`array`, but an array of the right type is returned as it is.
@@ -249,6 +252,7 @@ def _check_forgotten_parentheses(name, shape, dtype):
 def _filled(name, value):
     """`zeros`, `ones` and `empty`."""
 
+    @public
     def constructor(shape, dtype=None, *, device=None, out_sharding=None):
         _check_forgotten_parentheses(name, shape, dtype)
         dtype = (dtypes.python_scalar_dtype(float) if dtype is None else
@@ -281,6 +285,7 @@ def _is_scalar(value) -> bool:
     return type(value) is int or not typeof(value).ndim
 
 
+@public
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array with `fill_value` everywhere.
 
@@ -312,6 +317,7 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
 def _filled_like(name, value):
     """`zeros_like` and `ones_like`."""
 
+    @public
     def constructor(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         if not (hasattr(a, "dtype") and hasattr(a, "shape")):
             check_arraylike(name, a)
@@ -339,12 +345,14 @@ def _stated_like(a, value, dtype, shape, out_sharding):
 zeros_like, ones_like = _filled_like("zeros_like", 0), _filled_like("ones_like", 1)
 
 
+@public
 def empty_like(prototype, dtype=None, shape=None, *, device=None) -> Any:
     """`zeros_like`: there are no arrays without contents."""
     check_arraylike("empty_like", 0 if hasattr(prototype, "dtype") else prototype)
     return zeros_like(prototype, dtype, shape, device=device)
 
 
+@public
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """`full` with the shape and the dtype of `a`, unless given.
 
@@ -369,6 +377,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
 # Ranges and grids
 
 
+@public
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """Evenly spaced numbers: `start`, `start + step`, … before `stop`.
 
@@ -455,6 +464,7 @@ def _stepped_range(start, step, size, dtype, out_sharding):
     return convert(add(start, mul(step, line)), dtype)
 
 
+@public
 def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     """A matrix with ones on a diagonal and zeros elsewhere.
 
@@ -485,6 +495,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     return on_device(out, device)
 
 
+@public
 def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     """`x` converted to another element type.
 
@@ -504,11 +515,13 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     return converted_on(out, device)
 
 
+@public
 def identity(n: int, dtype=None):
     """The square matrix `eye(n)`."""
     return eye(n, dtype=user_dtype(dtype, "identity"))
 
 
+@public
 def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
     """A matrix with ones on and below a diagonal.
 
@@ -529,6 +542,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
     return convert(ge(rows, broadcasted_iota(index, shape, 1)), dtype)
 
 
+@public
 def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
     """Coordinate arrays of a grid, one for each vector.
 
@@ -563,6 +577,7 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
     return grids
 
 
+@public
 def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
     """The indices of the elements of an array of shape `dimensions`, one array a dimension.
 
@@ -585,6 +600,7 @@ def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
     return stack_p.bind(*output, axis=0) if output else array([], dtype=dtype)
 
 
+@public
 def ix_(*args) -> tuple:
     """Vectors as arrays that index the grid of all their combinations.
 
@@ -603,6 +619,7 @@ def ix_(*args) -> tuple:
         for i, a in enumerate(arrays))
 
 
+@public
 def copy(a, order: str | None = None):
     """A copy of `a`."""
     check_arraylike("copy", a)

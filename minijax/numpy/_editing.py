@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import result_type
 from ..lax.shaping import broadcast_shapes
@@ -48,6 +49,7 @@ def _repeated_to(x, size: int):
     return tile(x, -(-size // x.size))[:size] if x.size != size else x
 
 
+@public
 def insert(arr, obj, values, axis: int | None = None) -> Any:
     """`arr` with `values` put in before some places.
 
@@ -98,6 +100,7 @@ def _insertion_places(obj, size: int):
     raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
 
 
+@public
 def trim_zeros(filt, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without its outermost slices of nothing but zeros.
 
@@ -126,6 +129,7 @@ def trim_zeros(filt, trim: str = "fb", axis: int | Sequence[int] | None = None) 
     return filt[tuple(cuts)]
 
 
+@public
 def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Any:
     """`a` with the elements at flat indices replaced.
 
@@ -157,6 +161,7 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Any:
     return a.at[unravel_index(ind, a.shape)].set(_repeated_to(v, ind.size), mode=scatter_mode)
 
 
+@public
 def place(arr, mask, vals, *, inplace: bool = True) -> Any:
     """`arr` with the elements where `mask` holds replaced, in order, by `vals`.
 
@@ -220,6 +225,7 @@ def _grid(shape) -> list:
     return list(indices(shape, sparse=True))
 
 
+@public
 def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Any:
     """`a` with the elements whose indices are all equal replaced.
 
@@ -250,6 +256,7 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Any:
     return a.at[diag_indices(n, a.ndim)].set(values)
 
 
+@public
 def choose(a, choices, out: None = None, mode: str = "raise") -> Any:
     """At each place, the element of that one among `choices` which `a` names.
 
@@ -285,6 +292,7 @@ def choose(a, choices, out: None = None, mode: str = "raise") -> Any:
     return array(choices)[(a, *_grid(a.shape))]
 
 
+@public
 def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple:
     """The indices of the elements of an `n`×`n` matrix that `mask_func(matrix, k)` leaves.
 
@@ -305,6 +313,7 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
 # Places in an array, and in the same array made flat
 
 
+@public
 def ravel_multi_index(multi_index: Sequence, dims: Sequence[int], mode: str = "raise",
                       order: str = "C", *, dtype=None) -> Any:
     """The flat indices of elements of an array of shape `dims`.
@@ -360,6 +369,7 @@ def _within(i, n: int, mode: str):
     return clip(i, 0, n - 1) if mode == "clip" else i % n if mode == "wrap" else i
 
 
+@public
 def unravel_index(indices, shape) -> tuple:
     """The indices, one array a dimension, of elements of an array that was made flat.
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import with_own_arrays
 from ..core.primitives import convert, select
@@ -44,6 +45,7 @@ def _left_to_right():
     return LeftToRight()
 
 
+@public
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision=None,
            preferred_element_type=None, _dot_general=dot_general, out_sharding=None):
     """Sums of products in Einstein's notation.
@@ -117,6 +119,7 @@ def _ends_with_one_operation(contractions, arrays):
     return bool(summed) and len({*names}) == len(names) and arrays[0].dtype != bool
 
 
+@public
 def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     """The order in which `einsum` would contract the operands; see `opt_einsum.contract_path`."""
     return _opt_einsum().contract_path(subscripts, *operands, optimize=_optimizer(optimize))

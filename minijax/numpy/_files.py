@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import ShapedArray
 from ..runtime import xla
 from ._constructors import asarray
@@ -17,6 +18,7 @@ HOST = 1  # DLPack's name of the kind of device that has its data in the host's 
 save, savez = np.save, np.savez
 
 
+@public
 def load(file, *args, **kwargs) -> Any:
     """An array from a file that `save` wrote; see `numpy.load`. One of objects stays NumPy's."""
     out = np.load(file, *args, **kwargs)
@@ -25,6 +27,7 @@ def load(file, *args, **kwargs) -> Any:
     return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
 
 
+@public
 def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Any:
     """The elements in a buffer of bytes, as `numpy.frombuffer`.
 
@@ -36,6 +39,7 @@ def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Any:
     return asarray(np.frombuffer(buffer, dtype, count, offset))
 
 
+@public
 def fromstring(string: str, dtype=float, count: int = -1, *, sep: str) -> Any:
     """The numbers in a text, as `numpy.fromstring`.
 
@@ -48,6 +52,7 @@ def fromstring(string: str, dtype=float, count: int = -1, *, sep: str) -> Any:
 def _impure(name: str, what: str):
     """A function of NumPy's that reads something up, and so gives another result each time."""
 
+    @public
     def function(*args, **kwargs):
         raise NotImplementedError(
             f"jnp.{name}() uses up the {what} that it reads, so that a function with it cannot be "
@@ -62,6 +67,7 @@ def _impure(name: str, what: str):
 fromfile, fromiter = _impure("fromfile", "file"), _impure("fromiter", "iterator")
 
 
+@public
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array of another library, through the DLPack protocol.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, dimension_or_error
@@ -69,6 +70,7 @@ _NAMED_BINS = ("bins={!r} is the name of a method, which jax.numpy does not have
                "of bins, or their edges.")
 
 
+@public
 def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None):
     """The edges of the bins of a histogram.
 
@@ -103,6 +105,7 @@ def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None)
     return linspace(low, high, bins + 1, dtype=dtype)
 
 
+@public
 def histogram(a, bins=10, range: Sequence | None = None, weights=None,
               density: bool | None = None):
     """How many numbers are in each bin.
@@ -147,6 +150,7 @@ def _sample(name, a, weights):
     return promote_dtypes_inexact(*ensure_arrays(name, a, weights))
 
 
+@public
 def histogram2d(x, y, bins=10, range: Sequence | None = None, weights=None,
                 density: bool | None = None):
     """How many points of a plane are in each rectangle.
@@ -174,6 +178,7 @@ def _is_sequence(bins) -> bool:
     return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
 
 
+@public
 def histogramdd(sample, bins=10, range: Sequence | None = None, weights=None,
                 density: bool | None = None):
     """How many points of a space are in each box.

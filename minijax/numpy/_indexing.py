@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
 from ..lax.dtypes import default_int_dtype
@@ -39,6 +40,7 @@ from ._staged import staged
 from ._ufuncs import mod
 
 
+@public
 def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value=None):
     """The elements of `a` at `indices` along an axis.
@@ -179,6 +181,7 @@ def _gather_along(arr, indices, axis, line_shape, out_shape, mode, fill_value):
     return gather(arr, indices, numbers, sizes, mode=mode, fill_value=fill_value)
 
 
+@public
 def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0,
              out=None):
     """The slices of `a` along an axis for which `condition` holds.
@@ -217,6 +220,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     return moveaxis(out, 0, axis)
 
 
+@public
 def extract(condition, arr, *, size: int | None = None, fill_value=0):
     """The elements of `arr`, made flat, for which `condition` (made flat too) holds.
 

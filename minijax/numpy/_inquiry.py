@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import ArrayMethods, typeof
 from ..lax import dtypes as lax_dtypes
 from ._constructors import asarray
@@ -47,6 +48,7 @@ def issubdtype(arg1, arg2) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
+@public
 def result_type(*args) -> np.dtype:
     """The dtype that an operation on `args` (arrays, scalars, dtypes) gives.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.api import vmap
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.operators import with_own_arrays
 from ..lax import cutting
 from ..lax import shaping as lax
@@ -34,6 +35,7 @@ def _is_array(x) -> bool:
 # Joining
 
 
+@public
 def concatenate(arrays, axis: int | None = 0, dtype=None):
     """Arrays one after another along an existing dimension.
 
@@ -78,6 +80,7 @@ def _concatenate_rows(x, axis):
     return lax.reshape(x, shape, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
 
 
+@public
 def concat(arrays, /, *, axis: int | None = 0):
     """`concatenate`."""
     check_arraylike("concat", *arrays)
@@ -91,6 +94,7 @@ def append(arr, values, axis: int | None = None):
         else concatenate([arr, values], axis)
 
 
+@public
 def stack(arrays, axis: int = 0, out=None, dtype=None):
     """Arrays of one shape side by side along a new dimension.
 
@@ -113,6 +117,7 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
     return cutting.stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
 
 
+@public
 def unstack(x, /, *, axis: int = 0) -> tuple:
     """The slices of `x` along `axis`, without that dimension."""
     x = ensure_array("unstack", x)
@@ -126,6 +131,7 @@ _NO_ARRAYS = {"vstack": ValueError, "hstack": IndexError, "dstack": ValueError}
 def _stack_along(name, at_least, axis_of, doc):
     """`vstack`, `hstack` and `dstack`."""
 
+    @public
     def function(tup, dtype=None):
         if _is_array(tup):
             arrays = vmap(at_least)(asarray(tup))
@@ -149,6 +155,7 @@ hstack = _stack_along("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1,
 dstack = _stack_along("dstack", atleast_3d, lambda ndim: 2, "Layers along the third dimension.")
 
 
+@public
 def column_stack(tup):
     """Vectors and matrices side by side, a vector as a column."""
     if _is_array(tup):
@@ -212,6 +219,7 @@ def _split(name, ary, indices_or_sections, axis) -> list:
     return list(cutting.split(ary, sizes, axis))
 
 
+@public
 def split(ary, indices_or_sections, axis: int = 0) -> list:
     """`ary` cut along `axis`.
 
@@ -229,27 +237,32 @@ def split(ary, indices_or_sections, axis: int = 0) -> list:
     return _split("split", ary, indices_or_sections, axis)
 
 
+@public
 def array_split(ary, indices_or_sections, axis: int = 0) -> list:
     """`split`, but the first parts may be larger by one element."""
     return _split("array_split", ary, indices_or_sections, axis)
 
 
+@public
 def vsplit(ary, indices_or_sections) -> list:
     """`split` along the first dimension."""
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
+@public
 def hsplit(ary, indices_or_sections) -> list:
     """`split` along the second dimension; of a vector, along its only one."""
     ary = ensure_array("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
+@public
 def dsplit(ary, indices_or_sections) -> list:
     """`split` along the third dimension."""
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
+@public
 def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
     """`arr` without some of its elements along `axis`.
 

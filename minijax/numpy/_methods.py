@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import install_methods
 from ..core.operators import install_binary_operators, with_own_arrays
 from ..lax.operators import astype
@@ -94,6 +95,7 @@ def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "sc
     return _searching.searchsorted(self, v, side, sorter, method=method)
 
 
+@public
 def _astype(self, dtype, copy: bool = False, device=None):
     """`jnp.astype` of the array."""
     out = astype(self, dtype, copy)

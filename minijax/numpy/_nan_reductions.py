@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.boundary import public
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ._arguments import (
@@ -131,6 +132,7 @@ def _nan_arg_extreme(name, search, worst):
         found = search(_where(is_nan, worst, a), axis, keepdims=keepdims)
         return _where(all(is_nan, axis, keepdims=keepdims), -1, found)
 
+    @public
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         check_no_out(name, out)
         return staged_function(ensure_array(name, a), axis, keepdims=bool(keepdims))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core.boundary import public
 from ..core.primitives import convert
 from ..core.tree import tree_map
 from ..lax import cutting
@@ -32,6 +33,7 @@ _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
 _STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean, "median": median}
 
 
+@public
 def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """`array` with elements added at the ends of its dimensions.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.control_flow.scan import scan
@@ -126,6 +127,7 @@ def _falling_powers(n, m: int):
     return prod(maximum(1, factors), axis=0)
 
 
+@public
 def polydiv(u, v, *, trim_leading_zeros: bool = False) -> tuple:
     """The quotient and the remainder of two polynomials (long division).
 
@@ -158,6 +160,7 @@ def _without_leading_zeros(p):
 # Products, roots and fits
 
 
+@public
 def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Any:
     """The coefficients of the product of two polynomials.
 
@@ -203,6 +206,7 @@ def poly(seq_of_zeros) -> Any:
     return product
 
 
+@public
 def roots(p, *, strip_zeros: bool = True) -> Any:
     """The roots of a polynomial: the eigenvalues of its companion matrix.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core.boundary import public
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product, type_of_product
 from ..lax.products import dot_general
@@ -32,6 +33,7 @@ def contract(a, b, numbers, precision, preferred_element_type, name="dot", out_s
     return convert(out, dtype, weak_type)
 
 
+@public
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product over the last dimension of `a` and the last but one of `b` (the only, if it is
     a vector); with scalars, the plain product.
@@ -79,6 +81,7 @@ def vecmat(x1, x2, /):
     return vectorize(matmul, signature="(n),(n,m)->(m)")(conj(x1), x2)
 
 
+@public
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """The inner product of all elements, those of `a` conjugated.
 
@@ -91,6 +94,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
                preferred_element_type=preferred_element_type)
 
 
+@public
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
     """The inner products of the vectors along an axis, those of `x1` conjugated.
 
@@ -108,6 +112,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
         moveaxis(x1, axis, -1), moveaxis(x2, axis, -1))
 
 
+@public
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The sum of products over several dimensions.
 
@@ -147,6 +152,7 @@ def _tensordot_dims(a, b, axes):
             tuple(canonical_axis(d, b.ndim) for d in right))
 
 
+@public
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """The sum of products over the last dimensions; with scalars, the plain product."""
     a, b = ensure_arrays("inner", a, b)
@@ -158,6 +164,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
                      preferred_element_type=preferred_element_type)
 
 
+@public
 def outer(a, b, out=None):
     """All products of an element of `a` and one of `b`, as a matrix."""
     check_no_out("outer", out)

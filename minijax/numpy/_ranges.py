@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array, quiet
+from ..core.boundary import public
 from ..core.core import ShapedArray, eval_trace, state
 from ..core.primitives import canonical_axis, convert
 from ..lax.compile_time import dimension_or_error
@@ -25,6 +26,7 @@ from ._ufuncs import log10, power, sign
 MANY = 2**16  # numbers from which on XLA computes them
 
 
+@public
 def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None,
              axis: int = 0, *, device=None):
     """`num` numbers at equal distances from `start` to `stop`.
@@ -140,6 +142,7 @@ def _interpolate(start, stop, shape, num, endpoint, axis):
     return out, delta
 
 
+@public
 def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None,
              axis: int = 0):
     """Powers of `base` with equally distant exponents from `start` to `stop`; see `linspace`."""
@@ -157,6 +160,7 @@ def _logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0)
     return convert(power(base, exponents), dtype)
 
 
+@public
 def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0):
     """Numbers from `start` to `stop`, each the same multiple of the last; see `linspace`."""
     num = dimension_or_error(num, "'num' argument of jnp.geomspace")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import convert
 from ..core.tree import PyTreeDef, tree_flatten
@@ -16,6 +17,7 @@ from ..lax.cutting import split
 from ..lax.dtypes import result_type
 
 
+@public
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
     """A pytree of arrays as one vector, and the way back.
 
@@ -53,6 +55,7 @@ class _Unravel:
     avals: tuple
     dtype: np.dtype | None  # of the vector; `None`: any, which the leaves get
 
+    @public
     def __call__(self, vector):
         if self.dtype is not None and typeof(vector).dtype != self.dtype:
             raise TypeError(f"unravel function given array of dtype {typeof(vector).dtype}, "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import ArrayMethods, Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
 from ..lax import bitwise, complex_numbers
@@ -179,6 +180,7 @@ def _axes_of(aval, axis) -> tuple[int, ...] | None:
     return (axis % aval.ndim,) if type(axis) is int and -aval.ndim <= axis < aval.ndim else None
 
 
+@public
 def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
         promote_integers: bool = True):
     """The sum of the elements.
@@ -214,6 +216,7 @@ def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
                    dtype is None, promote_integers)
 
 
+@public
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
          promote_integers: bool = True):
     """The product of the elements; arguments as for `sum`."""
@@ -221,6 +224,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=Non
                    dtype is None, promote_integers)
 
 
+@public
 def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The greatest element; NaN if there is one. Arguments as for `sum`.
 
@@ -238,6 +242,7 @@ def _max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
+@public
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element; NaN if there is one. Arguments and errors as for `max`."""
     if out is initial is where is None and not keepdims:
@@ -261,16 +266,19 @@ def _unnamed(name: str, axis):
     return optional_axes(axis)
 
 
+@public
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether all elements are true (not zero); arguments as for `sum`."""
     return _reduce(ALL, a, _unnamed("all", axis), keepdims, None, out, None, where)
 
 
+@public
 def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether some element is true (not zero); arguments as for `sum`."""
     return _reduce(ANY, a, _unnamed("any", axis), keepdims, None, out, None, where)
 
 
+@public
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=None):
     """The arithmetic mean; arguments as for `sum`. Of integers it is a float.
 
@@ -304,6 +312,7 @@ def _count(a, axis, keepdims, where, dtype):
     return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
 
 
+@public
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
     """The weighted mean.
 
@@ -349,6 +358,7 @@ def _fit_weights(a, axis, weights):
 # Variance and standard deviation
 
 
+@public
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The variance: the mean square of the distance from the mean.
@@ -366,6 +376,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
                 a_mean=mean)
 
 
+@public
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The standard deviation, the square root of `var`, with the same arguments."""
@@ -432,6 +443,7 @@ def _std(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
                         mean=mean))
 
 
+@public
 def ptp(a, axis=None, out=None, keepdims: bool = False):
     """The greatest element less the least; arguments as for `max`."""
     return _ptp(ensure_array("ptp", a), optional_axes(axis), out, keepdims)
@@ -458,6 +470,7 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
 def _arg_extreme(name, primitive, doc):
     """`argmax` and `argmin`."""
 
+    @public
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         a = ensure_array(name, a)
         check_no_out(name, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax import cumulative
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate
@@ -61,6 +62,7 @@ def _cumsum_with_promotion(a, axis=None, dtype=None, out=None):
                        promote=True)
 
 
+@public
 def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
     """The running sum along an axis.
 
@@ -78,6 +80,7 @@ def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial
     return _with_initial(out, axis, 0) if include_initial else out
 
 
+@public
 def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
     """The running product along an axis; arguments as for `cumulative_sum`."""
     x, axis = _axis_of_cumulative("cumulative_prod", x, axis)

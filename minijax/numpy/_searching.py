@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.api import vmap
+from ..core.boundary import public
 from ..core.core import typeof, vary_like
 from ..core.primitives import convert, select
 from ..lax import bitwise, complex_numbers
@@ -185,6 +186,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
     return _where(bins[-1] >= bins[0], find(bins), bins.size - find(bins[::-1]))
 
 
+@public
 def interp(x, xp, fp, left=None, right=None, period=None):
     """The function through given points, straight between each two.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import numpy as jnp
+from ..core.boundary import public
 from ..core.dtypes import iinfo
 from ..lax.advanced_indexing import scatter_index
 from ..lax.compile_time import concrete_or_error
@@ -31,6 +32,7 @@ def _highest(dtype):
 
 
 def _segment_function(name: str, op: Callable, identity: Callable, reduce: Callable, what: str):
+    @public
     def function(data, segment_ids, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: str | GatherScatterMode | None = None,

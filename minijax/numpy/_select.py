@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import select_n_p
 from ..lax.elementwise import ne
@@ -23,6 +24,7 @@ def broadcast_together(*args) -> list:
     return [broadcast_to(x, shape) for x in args]
 
 
+@public
 def broadcast_arrays(*args) -> list:
     """The arrays repeated to their common shape.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, ensure_known
@@ -57,6 +58,7 @@ def _known_size(name: str, size):
 # unique
 
 
+@public
 def unique(ar, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
            size: int | None = None, fill_value=None, sorted: bool = True):
@@ -191,6 +193,7 @@ class _UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
+@public
 def unique_all(x, /, *, size: int | None = None, fill_value=None):
     """`unique` with all that it can return, as a named tuple; each NaN is an element of its own.
 
@@ -203,18 +206,21 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None):
                                     equal_nan=False, size=size, fill_value=fill_value))
 
 
+@public
 def unique_counts(x, /, *, size: int | None = None, fill_value=None):
     """The different elements and how often they occur, as a named tuple; see `unique_all`."""
     return _UniqueCountsResult(*unique(ensure_array("unique_counts", x), return_counts=True,
                                        equal_nan=False, size=size, fill_value=fill_value))
 
 
+@public
 def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
     """The different elements and which is in each place, as a named tuple; see `unique_all`."""
     return _UniqueInverseResult(*unique(ensure_array("unique_inverse", x), return_inverse=True,
                                         equal_nan=False, size=size, fill_value=fill_value))
 
 
+@public
 def unique_values(x, /, *, size: int | None = None, fill_value=None):
     """The different elements; each NaN is one of its own; see `unique`."""
     return unique(ensure_array("unique_values", x), equal_nan=False, size=size,
@@ -225,6 +231,7 @@ def unique_values(x, /, *, size: int | None = None, fill_value=None):
 # Membership
 
 
+@public
 def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *,
          method: str = "auto"):
     """Whether each element of one array is in another one.
@@ -274,6 +281,7 @@ def _in1d(ar1, ar2, invert, method="auto", assume_unique=False):
 # Sets
 
 
+@public
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
     """The elements of two arrays, each once, in ascending order.
 
@@ -295,6 +303,7 @@ def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
     return unique(both, size=_known_size("union1d", size), fill_value=fill_value)
 
 
+@public
 def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
     """The elements of the first array that are not in the second.
 
@@ -320,6 +329,7 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     return convert(found, values.dtype, typeof(values).weak_type)
 
 
+@public
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,
                 size: int | None = None, fill_value=None):
     """The elements that are in both arrays, in ascending order.
@@ -353,6 +363,7 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     return out, index1, index2
 
 
+@public
 def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
     """The elements that are in just one of two arrays, in ascending order.
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..core.boundary import public
 from ..core.dtypes import lattice_result_type
 from ..core.operators import with_own_arrays
 from ..core.primitives import convert, select
@@ -81,6 +82,7 @@ def size(a, axis: int | Sequence[int] | None = None) -> int:
     return math.prod(sizes[d] for d in axes)
 
 
+@public
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
     """The shape that all the `shapes` broadcast to.
 
@@ -98,6 +100,7 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
 # Shape and order of dimensions
 
 
+@public
 def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None):
     """The elements of `a`, read in order, in another shape.
 
@@ -122,6 +125,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
         raise
 
 
+@public
 def ravel(a, order: str = "C", *, out_sharding=None):
     """The elements of `a` as a vector; `order` and `out_sharding` as for `reshape`."""
     a = ensure_array("ravel", a)
@@ -132,6 +136,7 @@ def ravel(a, order: str = "C", *, out_sharding=None):
     return reshape_method(a, a.size, order=order, out_sharding=out_sharding)
 
 
+@public
 def transpose(a, axes: Sequence[int] | None = None):
     """`a` with its dimensions in the order `axes`; by default reversed.
 
@@ -145,11 +150,13 @@ def transpose(a, axes: Sequence[int] | None = None):
     return lax.transpose(a, [canonical_axis(d, a.ndim) for d in axes])
 
 
+@public
 def permute_dims(a, /, axes: Sequence[int]):
     """`transpose` with all axes given."""
     return lax.transpose(ensure_array("permute_dims", a), axes)
 
 
+@public
 def matrix_transpose(x, /):
     """`x` with its last two dimensions swapped.
 
@@ -159,6 +166,7 @@ def matrix_transpose(x, /):
     return _matrix_transpose(ensure_array("matrix_transpose", x))
 
 
+@public
 def swapaxes(a, axis1: int, axis2: int):
     """`a` with two of its dimensions swapped.
 
@@ -173,6 +181,7 @@ def swapaxes(a, axis1: int, axis2: int):
     return lax.transpose(a, order)
 
 
+@public
 def moveaxis(a, source, destination):
     """`a` with dimensions `source` moved to `destination`, the others in their order.
 
@@ -206,6 +215,7 @@ def rollaxis(a, axis: int, start: int = 0):
     return moveaxis(a, axis, start - (start > axis))
 
 
+@public
 def expand_dims(a, axis):
     """`a` with new dimensions of size 1 at these positions of the result.
 
@@ -215,6 +225,7 @@ def expand_dims(a, axis):
     return lax.expand_dims(ensure_array("expand_dims", a), index_tuple(axis))
 
 
+@public
 def squeeze(a, axis=None):
     """`a` without these dimensions, by default without all those of size 1.
 
@@ -226,6 +237,7 @@ def squeeze(a, axis=None):
     return lax.squeeze(a, ones if axis is None else index_tuple(axis))
 
 
+@public
 def broadcast_to(array, shape, *, out_sharding=None):
     """`array` repeated to `shape`; `out_sharding` as for `reshape`.
 
@@ -263,6 +275,7 @@ atleast_3d = _at_least(3, [(0, 1, 2), (0, 2), (2,)], "New dimensions of size 1 u
 # Order of elements
 
 
+@public
 def flip(m, axis=None):
     """`m` with its elements in reverse order along `axis` (an int or ints; by default all)."""
     m = ensure_array("flip", m)
@@ -275,11 +288,13 @@ def _flip(m, axis=None):
     return lax.rev(m, axes)
 
 
+@public
 def fliplr(m):
     """`m` reversed along its second dimension."""
     return _flip(ensure_array("fliplr", m), 1)
 
 
+@public
 def flipud(m):
     """`m` reversed along its first dimension."""
     return _flip(ensure_array("flipud", m), 0)
@@ -310,6 +325,7 @@ def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
     return flip(swapaxes(m, first, second), second)
 
 
+@public
 def roll(a, shift, axis=None):
     """`a` with its elements moved on, those that leave at the end coming in at the start.
 
@@ -362,6 +378,7 @@ def _roll_dynamic(a, shift, axis):
 # Repetition
 
 
+@public
 def tile(A, reps):
     """`A` laid side by side.
 
@@ -380,6 +397,7 @@ def tile(A, reps):
     return tiling.tile(A, reps)
 
 
+@public
 def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None,
            out_sharding=None):
     """Each element repeated in place.
@@ -514,6 +532,7 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
 
 
+@public
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """The elements on a diagonal, as a new last dimension.
 
@@ -543,6 +562,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return out if stays_weak else convert(out, out.dtype)
 
 
+@public
 def diag(v, k: int = 0):
     """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.
 
@@ -567,6 +587,7 @@ def _diag(v, k):
     return _where(mask, lax.expand_dims(padded, (1,)), zero)
 
 
+@public
 def diagflat(v, k: int = 0):
     """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
     flat = ravel(v)
@@ -578,6 +599,7 @@ def diagflat(v, k: int = 0):
     return zeros.at[places].set(flat).reshape(rows, rows)
 
 
+@public
 def diag_indices(n: int, ndim: int = 2) -> tuple:
     """The indices of the diagonal of an array of `ndim` dimensions of size `n`.
 
@@ -591,6 +613,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     return (lax.iota(default_int_dtype(), n),) * ndim
 
 
+@public
 def diag_indices_from(arr) -> tuple:
     """`diag_indices` for the shape of `arr`, all of whose dimensions are of one size."""
     arr = ensure_array("diag_indices_from", arr)
@@ -602,12 +625,14 @@ def diag_indices_from(arr) -> tuple:
     return diag_indices(arr.shape[0], arr.ndim)
 
 
+@public
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
     rows, columns = canonical_shape((n, n if m is None else m))
     return tuple(map(array, np.tril_indices(rows, static_index(k), columns)))
 
 
+@public
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The indices of the elements on and above a diagonal of an `n` by `m` matrix."""
     rows, columns = canonical_shape((n, n if m is None else m))
@@ -615,6 +640,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
 
 
 def _indices_from(name, function):
+    @public
     def from_array(arr, k: int = 0) -> tuple:
         check_arraylike(name, arr)
         rows_columns = shape(arr)

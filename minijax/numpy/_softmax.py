@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..core.api_util import ensure_index_tuple
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..custom_rules import custom_jvp
@@ -21,6 +22,7 @@ from ._special import where as choose
 from ._ufuncs import exp, isfinite
 
 
+@public
 def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
     """The logarithm of the sum of exp(a) over some axes, without overflow.
 
@@ -62,6 +64,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     return out
 
 
+@public
 def softmax(x, axis=-1, where=None):
     """exp(x), scaled so that it sums to 1.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import with_own_arrays
 from ..core.primitives import select as lax_select
@@ -146,6 +147,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@public
 def array_equal(a1, a2, equal_nan: bool = False):
     """Whether two arrays have one shape and equal elements; a boolean array without dimensions."""
     a1, a2 = asarray(a1), asarray(a2)
@@ -157,6 +159,7 @@ def array_equal(a1, a2, equal_nan: bool = False):
     return all(eq)
 
 
+@public
 def array_equiv(a1, a2):
     """Whether two arrays broadcast and have equal elements; a boolean array of no dimensions."""
     a1, a2 = asarray(a1), asarray(a2)
@@ -295,6 +298,7 @@ def _sinc_maclaurin_jvp(order, primals, tangents):
 # Choice among several
 
 
+@public
 def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
     """`x` where `condition` holds, else `y`, elementwise; or the indices where it holds.
 
@@ -320,6 +324,7 @@ def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=N
     return _where(condition, x, y)
 
 
+@public
 def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     """The indices of the elements other than zero, one vector a dimension.
 
@@ -367,11 +372,13 @@ def _resized(index, size, fill, like):
     return places if fill is None else _where(np.arange(places.size) >= len(kept), fill, places)
 
 
+@public
 def flatnonzero(a, *, size: int | None = None, fill_value=None):
     """The indices of the elements other than zero, in row-major order; see `nonzero`."""
     return nonzero(ensure_array("flatnonzero", a).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
+@public
 def argwhere(a, *, size: int | None = None, fill_value=None):
     """The indices of the elements other than zero, one row an element; see `nonzero`."""
     a = ensure_array("argwhere", a)
@@ -380,6 +387,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     return rows if a.ndim else rows[:, :0]
 
 
+@public
 def select(condlist: Sequence, choicelist: Sequence, default=0):
     """Elementwise the first choice whose condition holds.
 
@@ -404,6 +412,7 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
     return lax.select_n(*broadcast_together(first, *choices))
 
 
+@public
 def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     """A function given by pieces.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.api import jvp
+from ..core.boundary import public
 from ..core.primitives import exp_p
 from ..custom_rules import custom_jvp
 from ..lax.bessel import bessel_i0e
@@ -30,6 +31,7 @@ def _places(name: str, M) -> tuple[int, Any]:
 def _window(name: str, weights: Callable, doc: str) -> Callable:
     """A row of the table: the weights as a function of the places and the length."""
 
+    @public
     def window(M: int) -> Any:
         M, n = _places(name, M)
         return full((M,), 1, default_float_dtype()) if n is None else weights(n, M)
@@ -85,6 +87,7 @@ def _i0_jvp(primals, tangents):
     return y, _where(primals[0] == 0, 0.0, slope)
 
 
+@public
 def kaiser(M: int, beta) -> Any:
     """Kaiser's window: a Bessel function of a half circle.
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.api import eval_shape, vmap
 from ..core.core import state, typeof
+from ..core.tracebacks import hide_frames
 from ..lax import operators
 from ..lax import reductions as red
 from ..lax.bitwise import bitwise_and as and_bits
@@ -48,8 +49,12 @@ def _compiled(**statics) -> Callable:
 
         @functools.wraps(method)
         def call(self, *args, **kwargs):
-            plain = self._own.get(method.__name__) and not state.trace.staging
-            return (method if plain else jitted)(self, *args, **kwargs)
+            try:
+                plain = self._own.get(method.__name__) and not state.trace.staging
+                return (method if plain else jitted)(self, *args, **kwargs)
+            except Exception as error:
+                hide_frames(error)
+                raise
 
         return call
 
@@ -99,10 +104,14 @@ class ufunc:
 
     def __call__(self, *args, out: None = None, where: None = None) -> Any:
         """The function of each element."""
-        if out is not None or where is not None:
-            unknown = "where" if out is None else "out"
-            raise NotImplementedError(f"{unknown} argument of {self}")
-        return self._call(*args)
+        try:
+            if out is not None or where is not None:
+                unknown = "where" if out is None else "out"
+                raise NotImplementedError(f"{unknown} argument of {self}")
+            return self._call(*args)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     @_compiled(static_argnames=("self",))
     def _call_vectorized(self, *args):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import direct_unary
+from ..core.boundary import public
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
 from ..core.tracebacks import hide_frames
@@ -48,6 +49,7 @@ invert = renamed(bitwise_not, "invert")
 bitwise_invert = renamed(bitwise_not, "bitwise_invert")
 
 
+@public
 def true_divide(x1, x2, /):
     """Elementwise x1 / x2 in floating point (or complex) arithmetic.
 
@@ -125,11 +127,13 @@ asinh = _inexact("asinh", trig.asinh_p, "Elementwise inverse hyperbolic sine.")
 arccosh = staged(_inexact("arccosh", trig.acosh_p, "Elementwise inverse hyperbolic cosine."))
 
 
+@public
 def acosh(x, /):
     """`arccosh`."""
     return arccosh(x)
 
 
+@public
 def arctan2(x1, x2, /):
     """Elementwise angle, in radians, of the vector whose components are `x2` and `x1`.
 
@@ -142,6 +146,7 @@ def arctan2(x1, x2, /):
     return trig.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
+@public
 def atan2(x1, x2, /):
     """`arctan2`."""
     return arctan2(x1, x2)
@@ -150,6 +155,7 @@ def atan2(x1, x2, /):
 def _scaled(name, factor, doc):
     """A row: multiplication by a constant in floating point arithmetic."""
 
+    @public
     def function(x, /):
         (x,) = promote_args_inexact(name, x)
         return lax.mul(x, constant_like(x, factor))
@@ -164,6 +170,7 @@ rad2deg = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
 radians, degrees = renamed(deg2rad, "radians"), renamed(rad2deg, "degrees")
 
 
+@public
 def log2(x, /):
     """Elementwise logarithm to base 2; of integers, in floating point.
 
@@ -179,6 +186,7 @@ def log2(x, /):
     return complex_numbers.complex(lax.div(re, ln2), lax.div(im, ln2))
 
 
+@public
 def log10(x, /):
     """Elementwise logarithm to base 10; of integers, in floating point."""
     (x,) = promote_args_inexact("log10", x)
@@ -194,11 +202,13 @@ def log10(x, /):
 # Signs and parts
 
 
+@public
 def sign(x, /):
     """Elementwise sign: -1, 0 or 1; of complex numbers x / abs(x)."""
     return rounding.sign(*promote_args("sign", x))
 
 
+@public
 def fabs(x, /):
     """Elementwise absolute value, in floating point.
 
@@ -211,23 +221,27 @@ def fabs(x, /):
     return lax.abs_(*promote_args_inexact("fabs", x))
 
 
+@public
 def conjugate(x, /):
     """Elementwise complex conjugate; a real `x` as it is."""
     x = ensure_array("conjugate", x)
     return complex_numbers.conj(x) if complex_input(x) else x
 
 
+@public
 def conj(x, /):
     """`conjugate`."""
     return conjugate(x)
 
 
+@public
 def real(val, /):
     """Elementwise real part."""
     val = ensure_array("real", val)
     return complex_numbers.real(val) if complex_input(val) else val
 
 
+@public
 def imag(val, /):
     """Elementwise imaginary part; zeros for a real `val`."""
     val = ensure_array("imag", val)
@@ -305,6 +319,7 @@ def isreal(x):
 def _whole(name, lax_function, doc):
     """`floor` and `ceil`: integers are whole already."""
 
+    @public
     def function(x, /):
         x = ensure_array(name, x)
         return x if is_integer(x) else lax_function(x)
@@ -399,6 +414,7 @@ def modf(x, /, out=None):
 # Tests of single elements
 
 
+@public
 def isfinite(x, /):
     """Elementwise: neither infinite nor NaN."""
     x = ensure_array("isfinite", x)
@@ -410,6 +426,7 @@ def isfinite(x, /):
     return rounding.is_finite(x)
 
 
+@public
 def isnan(x, /):
     """Elementwise: not a number."""
     x = ensure_array("isnan", x)
@@ -433,6 +450,7 @@ def _is_infinite(x):
 
 
 def _is_one_infinity(name, infinity, doc):
+    @public
     def function(x, /, out=None):
         x = ensure_array(name, x)
         if out is not None:
@@ -469,11 +487,13 @@ logical_or = _logical("logical_or", or_p, "Elementwise: at least one true.")
 logical_xor = _logical("logical_xor", bitwise.xor_p, "Elementwise: exactly one true.")
 
 
+@public
 def logical_not(x, /):
     """Elementwise: zero, or false."""
     return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
 
 
+@public
 def left_shift(x, y, /):
     """Elementwise x << y.
 
@@ -483,6 +503,7 @@ def left_shift(x, y, /):
     return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
+@public
 def right_shift(x1, x2, /):
     """Elementwise x1 >> x2, keeping the sign of signed integers.
 
@@ -502,18 +523,21 @@ bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 # Powers and quotients
 
 
+@public
 def square(x, /):
     """Elementwise x * x."""
     x = ensure_array("square", x)
     return lax.square(*promote_dtypes_numeric(x))
 
 
+@public
 def reciprocal(x, /):
     """Elementwise 1 / x; of integers, in floating point."""
     x = ensure_array("reciprocal", x)
     return lax.integer_pow(*promote_dtypes_inexact(x), -1)
 
 
+@public
 def power(x1, x2, /):
     """Elementwise x1 to the x2.
 
@@ -538,6 +562,7 @@ def power(x1, x2, /):
     return _power(x1, x2)
 
 
+@public
 def pow(x1, x2, /):
     """`power`."""
     return power(x1, x2)
@@ -565,6 +590,7 @@ def _integer_power(x1, x2):
     return result
 
 
+@public
 def float_power(x, y, /):
     """Elementwise x to the y in floating point."""
     return lax.pow(*promote_args_inexact("float_power", x, y))
@@ -624,6 +650,7 @@ def remainder(x1, x2, /):
     return select(wrong_sign, lax.add(mod, x2), mod)
 
 
+@public
 def mod(x1, x2, /):
     """`remainder`."""
     return remainder(x1, x2)

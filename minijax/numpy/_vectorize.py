@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks.operators import rank_promotion_of_loops
 from ..core.api import vmap
+from ..core.boundary import public
 from ..core.primitives import canonical_axis
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
 from ..lax.sizes import integers, known_sizes
@@ -22,6 +23,7 @@ _SIGNATURE = re.compile(f"{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMEN
 _Dims = tuple[str, ...]
 
 
+@public
 def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(),
               signature: str | None = None) -> Callable:
     """A function that applies `pyfunc` to all elements of its arguments, which broadcast.
@@ -45,6 +47,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     left_out: Any = set(excluded) or frozenset()
     context = f"on vectorized function with excluded={left_out} and {signature=}"
 
+    @public
     @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         function, args = _fix_excluded(pyfunc, set(excluded), args, kwargs)
@@ -173,6 +176,7 @@ def _apply(function, args, in_dims, shape) -> Any:
     return expand_dims(out, ones)
 
 
+@public
 def apply_along_axis(func1d: Callable, axis: int, arr, *args, **kwargs):
     """`func1d` of each vector along an axis.
 
@@ -198,6 +202,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr, *args, **kwargs):
     return function(arr)
 
 
+@public
 def apply_over_axes(func: Callable, a, axes):
     """`func(a, axis)` for one axis after another; it may drop the axis or keep it.
 
@@ -216,6 +221,7 @@ def apply_over_axes(func: Callable, a, axes):
     return a
 
 
+@public
 def fromfunction(function: Callable, shape, *, dtype=float, **kwargs):
     """The array whose element at `(i, j, …)` is `function(i, j, …)`.
 

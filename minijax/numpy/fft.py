@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax import fourier as lax_fft
 from ..lax.dtypes import default_float_dtype
 from ..lax.fourier import FftType
@@ -134,15 +135,18 @@ def _over_one(name: str, kind: FftType, a, n, axis, norm):
 
 def _row(name: str, kind: FftType, what: str, size: str, errors: str = "") -> tuple:
     """The transforms of one kind: over one dimension, over two, over several."""
+    @public
     def one(a, n: int | None = None, axis: int = -1, norm: str | None = None):
         return _over_one(name, kind, a, n, axis, norm)
 
+    @public
     def two(a, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
             norm: str | None = None):
         if len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name}2 only supports 2 axes. Got axes = {axes!r}.")
         return _transform(name + "2", kind, a, s, axes, norm)
 
+    @public
     def several(a, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
                 norm: str | None = None):
         return _transform(name + "n", kind, a, s, axes, norm)
@@ -177,6 +181,7 @@ irfft, irfft2, irfftn = _row(
     _OF_RESULT + ", by default 2 (m - 1) for m elements")
 
 
+@public
 def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     """The real transform of an array of which a half is given, the other half mirrors it.
 
@@ -193,6 +198,7 @@ def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     return _over_one("hfft", FftType.IRFFT, a, n, axis, norm) * size
 
 
+@public
 def ihfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     """The first half of the inverse transform of real numbers: `hfft`'s inverse.
 
@@ -213,6 +219,7 @@ def ihfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
 # Frequencies
 
 
+@public
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """The frequencies of the elements of a transform: 0, 1, …, -2, -1, divided by n d.
 
@@ -235,6 +242,7 @@ def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
     return (k / array(d * n, dtype=dtype)).astype(out_dtype)
 
 
+@public
 def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """The frequencies of the elements of a half transform: 0, 1, …, n // 2, divided by n d.
 
@@ -262,6 +270,7 @@ def _frequencies_dtype(dtype, name):
     return user_dtype(dtype, name) or default_float_dtype()
 
 
+@public
 def fftshift(x, axes: int | Sequence[int] | None = None):
     """A transform with the frequency 0 in the middle.
 
@@ -275,6 +284,7 @@ def fftshift(x, axes: int | Sequence[int] | None = None):
     return _shifted("fftshift", x, axes, 1)
 
 
+@public
 def ifftshift(x, axes: int | Sequence[int] | None = None):
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, -1)

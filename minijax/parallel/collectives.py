@@ -24,6 +24,7 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import Tracer, typeof
 from ..core.primitives import add_p, canonical_axis, constant
 from ..core.tree import tree_map
@@ -108,6 +109,7 @@ def _check_addition(x) -> None:
 # Reductions
 
 
+@public
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """The sum along a named axis; each gets all of it.
 
@@ -188,6 +190,7 @@ def psum_invariant(x, axes: tuple):
     return psum_invariant_p.bind(varying(x, axes), axes=axes)
 
 
+@public
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """The mean along a named axis; each gets it.
 
@@ -211,6 +214,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
     return tree_map(lambda leaf: leaf / size, total)
 
 
+@public
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """The largest value along a named axis, element by element; each gets it.
 
@@ -233,6 +237,7 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     return _extremum(pmax_p, x, axis_name, axis_index_groups)
 
 
+@public
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """The least value along a named axis, element by element; each gets it.
 
@@ -267,6 +272,7 @@ def _extremum(primitive, x, axis_name, axis_index_groups):
 # Gathering and scattering
 
 
+@public
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0,
                tiled: bool = False, to: str = "varying") -> Any:
     """What all have, along a new dimension; each gets it.
@@ -314,6 +320,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None,
     return tree_map(gather, x)
 
 
+@public
 def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
                  axis_index_groups: Groups = None, tiled: bool = False) -> Any:
     """The sum along a named axis; each gets a part of it, the one with its index.
@@ -362,6 +369,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
     return tree_map(scatter, x)
 
 
+@public
 def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
                axis_index_groups: Groups = None, tiled: bool = False) -> Any:
     """Each gives every other a part, and gets one from each: a transposition across instances.
@@ -412,6 +420,7 @@ def _bind_all_to_all(x, name, split, concat, groups, tiled):
                              axis_name=name, axis_index_groups=groups, tiled=tiled)
 
 
+@public
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
     """The named axis and a dimension change places: `all_to_all(x, axis_name, axis, axis)`.
 
@@ -437,6 +446,7 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Grou
 # Sending
 
 
+@public
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     """Each sends its value to one other; who gets none has zeros.
 
@@ -491,6 +501,7 @@ def senders(perm: Sequence[tuple[int, int]], size: int) -> dict[int, int]:
     return dict(zip(tos, froms))
 
 
+@public
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """Each gets the value of the one that `perm` names: `ppermute`, written the other way round.
 
@@ -519,6 +530,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
 
+@public
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """Each gets the value of one.
 
@@ -548,6 +560,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 # Indices
 
 
+@public
 def axis_index(axis_name: AxisName):
     """The own place along a named axis.
 

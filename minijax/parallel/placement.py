@@ -18,7 +18,7 @@ from ..checks.core import escaped
 from ..core.api_util import flatten_axes
 from ..core.array import Array, as_array
 from ..core.batching import WithTrace, primitive_batchers
-from ..core.boundary import api_boundary
+from ..core.boundary import api_boundary, public
 from ..core.core import Primitive, Tracer, install_methods, state, typeof
 from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of
@@ -460,6 +460,7 @@ install_methods({name: property(_no_answer(name)) for name in _PROPERTIES}, Trac
 install_methods({name: _no_answer_to_call(name) for name in _METHODS}, Tracer)
 
 
+@public
 def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays whose contents are in memory, on a platform (by default the first).
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..checks import sequences
 from ..checks import tree as checks
 from ..core import tree as trees
+from ..core.boundary import public
 from ..core.key_paths import KeyEntry
 from ..core.tree import (
     LEAF,
@@ -273,6 +274,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return [value for value, size in zip(values, sizes) for _ in range(size)]
 
 
+@public
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Fill the structure of `full_tree` with the leaves of a prefix of it.
 

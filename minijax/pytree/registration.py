@@ -9,6 +9,7 @@ from operator import methodcaller
 from typing import Any, TypeVar
 
 from ..checks import tree as checks
+from ..core.boundary import public
 from ..core.key_paths import DictKey, GetAttrKey
 from ..core.tree import NodeType, registry, sorted_keys
 
@@ -111,6 +112,7 @@ def register_pytree_node_class(cls: Class) -> Class:
     return cls
 
 
+@public
 def register_pytree_with_keys(
     nodetype: type,
     flatten_with_keys: Callable[[Any], tuple[Iterable[Any], Any]],

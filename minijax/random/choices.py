@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
@@ -88,6 +89,7 @@ def _take(x, indices, axis: int):
 # Drawing
 
 
+@public
 def choice(key, a, shape: Sequence[int] = (), replace: bool = True, p=None, axis: int = 0,
            mode: str | None = None):
     """Random slices of an array.

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.primitives import convert, select, stop_gradient_p
 from ..lax import elementwise as lax
 from ..lax import rounding
@@ -131,6 +132,7 @@ def _maxwell(key, shape, dtype):
 maxwell = _maxwell
 
 
+@public
 def double_sided_maxwell(key, loc, scale, shape: Sequence[int] = (), dtype=None):
     """`loc` + `scale` · a Maxwell sample of either sign.
 
@@ -255,6 +257,7 @@ def _rayleigh(key, scale, shape, dtype):
     return lax.mul(scale, lax.sqrt(lax.mul(lax.log(uniform(key, shape, dtype)), minus_two)))
 
 
+@public
 def weibull_min(key, scale, concentration, shape: Sequence[int] = (), dtype=None):
     """The Weibull distribution: `scale` · an exponential sample^(1 / `concentration`).
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import convert, select
@@ -124,6 +125,7 @@ def _first_accepted(step, key, like, shape, most):
 # Coins: the binomial distribution
 
 
+@public
 def binomial(key, n, p, shape: Sequence[int] | None = None, dtype=None):
     """The binomial distribution: how many of `n` coins fall on the side of probability `p`.
 
@@ -250,6 +252,7 @@ def _stirling_error(k):
     return select(small, table[rounding.floor(k).astype("int32")], series)
 
 
+@public
 def multinomial(key, n, p, *, shape: Sequence[int] | None = None, dtype=None,
                 unroll: int | bool = 1):
     """The multinomial distribution: how many of `n` things fall into each of several boxes.

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import with_own_arrays
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
@@ -124,6 +125,7 @@ def _from_seed(name, seed, impl):
     return random_seed_p.bind(seed, impl=impl)
 
 
+@public
 def key(seed, *, impl=None, dtype=None):
     """A key made of a seed.
 
@@ -144,6 +146,7 @@ def key(seed, *, impl=None, dtype=None):
     return _from_seed("key", seed, _implementation(impl, dtype, "key"))
 
 
+@public
 def PRNGKey(seed, *, impl=None):
     """A key made of a seed, in the old style: an array of two `uint32`.
 
@@ -160,6 +163,7 @@ def PRNGKey(seed, *, impl=None):
     return typed if enable_custom_prng.value else unwrap(typed)
 
 
+@public
 def key_dtype(impl_spec=None) -> KeyTy:
     """The dtype of keys for an implementation.
 
@@ -172,6 +176,7 @@ def key_dtype(impl_spec=None) -> KeyTy:
     return KeyTy(resolve_implementation(impl_spec))
 
 
+@public
 def key_data(keys):
     """The words that keys consist of.
 
@@ -187,6 +192,7 @@ def key_data(keys):
     return unwrap(typed_key("key_data", keys, batched=True))
 
 
+@public
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """Keys made of their words; the inverse of `key_data`.
 
@@ -204,12 +210,14 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     return wrap(key_bits_array, impl)
 
 
+@public
 def key_impl(keys) -> str | PRNGImpl:
     """The name of the implementation that the keys are for; or what a user has defined."""
     impl = typed_key("key_impl", keys, batched=True).dtype._impl
     return impl.name if impl.name in IMPLEMENTATIONS else impl
 
 
+@public
 def split(key, num: int | tuple[int, ...] = 2):
     """Fresh keys, as many as are wanted, from one that is not to be used again.
 
@@ -230,6 +238,7 @@ def split(key, num: int | tuple[int, ...] = 2):
     return _in_style_of(key, split_keys(typed, shape))
 
 
+@public
 def fold_in(key, data):
     """A fresh key, made of a key and a number: of the step, of the layer …
 
@@ -253,6 +262,7 @@ def fold_in(key, data):
     return _in_style_of(key, random_fold_in_p.bind(typed, data))
 
 
+@public
 def clone(key):
     """The same key, for those who want to use it twice and say so."""
     return random_clone_p.bind(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, typeof
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
@@ -13,6 +14,7 @@ from ..core.tree import tree_map
 name_p = Primitive("name")
 
 
+@public
 def checkpoint_name(x: Any, name: str) -> Any:
     """`x`, with names on its leaves for the policies of `checkpoint` that go by names.
 

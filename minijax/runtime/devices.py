@@ -11,11 +11,13 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import Tracer, install_methods
 from ..core.tree import tree_leaves, tree_map
 from . import xla
 
 
+@public
 def devices(backend: str | None = None) -> list:
     """All devices of a platform.
 
@@ -31,16 +33,19 @@ def devices(backend: str | None = None) -> list:
     return list(xla().devices(backend))
 
 
+@public
 def device_count(backend: str | None = None) -> int:
     """How many devices there are."""
     return len(devices(backend))
 
 
+@public
 def copy_to_host_async(x: Any) -> Any:
     """Begin to copy the arrays of a pytree to the host, where they are already; returns it."""
     return x
 
 
+@public
 def default_backend() -> str:
     """The name of the platform that programs run on.
 
@@ -50,6 +55,7 @@ def default_backend() -> str:
     return xla().backend().platform
 
 
+@public
 def device_get(x: Any) -> Any:
     """A pytree of arrays as NumPy arrays, waiting until they are computed; random keys stay keys,
     and traced values stay traced.
@@ -65,6 +71,7 @@ def device_get(x: Any) -> Any:
     return tree_map(get, x)
 
 
+@public
 def block_until_ready(x: Any) -> Any:
     """Wait until all arrays of a pytree are computed; returns it."""
     pending = []

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.array import Array
-from ..core.boundary import api_boundary
+from ..core.boundary import api_boundary, public
 from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
@@ -254,6 +254,7 @@ class Lowered(Stage):
         """XLA's estimate of the cost of a run, before any optimisation: "flops" and so on."""
         return xla().cost_before_compiling(self._module.text)
 
+    @public
     def compile(self, compiler_options: dict | None = None) -> Compiled:
         """Compile the program.
 

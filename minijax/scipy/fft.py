@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..core.boundary import public
 from ..lax import complex_numbers
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate, pad, slice_in_dim
@@ -24,6 +25,7 @@ from ..numpy._constructors import arange, zeros_like
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 
+@public
 def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None):
     """The discrete cosine transform along an axis, of type 2.
 
@@ -46,12 +48,14 @@ def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None
     return _by_parts(lambda x: _dct(_resized(x, _at(n, axis, x.ndim)), axis, norm), x)
 
 
+@public
 def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None):
     """The inverse of `dct`; arguments as there."""
     x = _checked("idct", x, type, norm)
     return _by_parts(lambda x: _idct(_resized(x, _at(n, axis, x.ndim)), axis, norm), x)
 
 
+@public
 def dctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None):
     """The discrete cosine transform along several axes, of type 2.
@@ -69,6 +73,7 @@ def dctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] |
     return _along_several("dctn", _dct, x, type, s, axes, norm)
 
 
+@public
 def idctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None):
     """The inverse of `dctn`; arguments as there."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax import rounding
 from ..runtime.jit import jit
 
@@ -51,6 +52,7 @@ def _linear(coordinate) -> list[tuple]:
 ORDERS = {0: _nearest, 1: _linear}
 
 
+@public
 def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "constant", cval=0.0):
     """The values of an array between its elements, by interpolation.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
@@ -21,6 +22,7 @@ def _cholesky_shape(shape):
 cholesky_p = linear_algebra_primitive("cholesky", (2,), _cholesky_shape)
 
 
+@public
 def cholesky(x, *, symmetrize_input: bool = True):
     """The lower triangular matrices L with x = L Lᴴ.
 

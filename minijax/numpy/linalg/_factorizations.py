@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...core.boundary import public
 from ...lax import elementwise as lax
 from ...lax import linalg as lax_linalg
 from ...lax import rounding
@@ -153,6 +154,7 @@ def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
     return eigh(inexact("eigvalsh", a), UPLO, symmetrize_input=symmetrize_input).eigenvalues
 
 
+@public
 def eig(a):
     """The eigenvalues and eigenvectors of square matrices.
 
@@ -233,6 +235,7 @@ def _hermitian_svd(a, compute_uv, subset_by_index):
     return SVDResult(u, s, adjoint(u * signs[..., None, :].astype(u.dtype)))
 
 
+@public
 def svdvals(x, /):
     """The singular values of matrices, descending.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core import dtypes
+from ...core.boundary import public
 from ...custom_rules import custom_jvp
 from ...lax.precision import Precision
 from ...lax.shaping import expand_dims
@@ -25,6 +26,7 @@ from ._factorizations import adjoint, svd
 from ._norms import norm
 
 
+@public
 def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
     """The pseudoinverse of Moore and Penrose: it gives the least squares solution that is shortest.
 
@@ -97,6 +99,7 @@ def _symmetrize(x):
     return (x + adjoint(x)) / 2
 
 
+@public
 def lstsq(a, b, rcond: float | None = None, *, numpy_resid: bool = False):
     """The `x` for which a x is nearest to b; of many, the shortest.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.array import Array
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax.staged import compiled, staged
 from .._arguments import (
@@ -103,6 +104,7 @@ def _extreme_sum(x, ord, axes, keepdims):
     return amin(sums, axis=other, keepdims=keepdims)
 
 
+@public
 def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     """The norms of the matrices in the last two dimensions.
 
@@ -120,6 +122,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
+@public
 def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     """The norms of vectors.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+from ...core.boundary import public
 from ...lax.shaping import broadcast_to, transpose
 from ...lax.staged import staged
 from .. import _products as products
@@ -17,6 +18,7 @@ from .._shaping import trace as trace_of_axes
 from ._solvers import inv
 
 
+@public
 def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
     """`jnp.matmul`.
 
@@ -29,6 +31,7 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
                            preferred_element_type=preferred_element_type)
 
 
+@public
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
     """`jnp.vecdot`: the inner products of the vectors along an axis, those of `x1` conjugated."""
     x1, x2 = ensure_arrays("jnp.linalg.vecdot", x1, x2)
@@ -36,6 +39,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
                            preferred_element_type=preferred_element_type)
 
 
+@public
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
               out_sharding=None):
     """`jnp.tensordot`: the sum of products over several dimensions."""
@@ -45,6 +49,7 @@ def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
                               out_sharding=out_sharding)
 
 
+@public
 def outer(x1, x2, /):
     """All products of an element of the vector `x1` and one of the vector `x2`, as a matrix.
 
@@ -61,6 +66,7 @@ def outer(x1, x2, /):
     return x1[:, None] * x2[None, :]
 
 
+@public
 def cross(x1, x2, /, *, axis: int = -1):
     """The cross products of vectors of three components.
 
@@ -81,6 +87,7 @@ def cross(x1, x2, /, *, axis: int = -1):
     return products.cross(x1, x2, axis=axis)
 
 
+@public
 def diagonal(x, /, *, offset: int = 0):
     """The diagonals of the matrices in the last two dimensions.
 
@@ -91,6 +98,7 @@ def diagonal(x, /, *, offset: int = 0):
     return diagonal_of_axes(ensure_array("jnp.linalg.diagonal", x), offset, -2, -1)
 
 
+@public
 def trace(x, /, *, offset: int = 0, dtype=None):
     """The sums of the diagonals of the matrices in the last two dimensions.
 
@@ -106,6 +114,7 @@ def trace(x, /, *, offset: int = 0, dtype=None):
     return trace_of_axes(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
+@public
 def matrix_transpose(x, /):
     """The matrices in the last two dimensions, transposed.
 
@@ -163,6 +172,7 @@ def _positive_power(a, n):
         a = a @ a
 
 
+@public
 def multi_dot(arrays: Sequence, *, precision=None):
     """The product of several matrices, in the order of multiplications that costs least.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
+from ...core.boundary import public
 from ...lax import linalg as lax_linalg
 from ...lax.shaping import broadcast
 from ...runtime.jit import jit
@@ -66,6 +67,7 @@ def inv(a):
 # Tensors: several dimensions taken for one
 
 
+@public
 def tensorinv(a, ind: int = 2):
     """The inverse of the linear map from the last dimensions of an array to its first `ind` ones.
 
@@ -91,6 +93,7 @@ def tensorinv(a, ind: int = 2):
     return inv(a.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
 
 
+@public
 def tensorsolve(a, b, axes: tuple[int, ...] | None = None):
     """The solution `x` of tensordot(a, x, x.ndim) = b.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
 
 
+@public
 def vq(obs, code_book, check_finite: bool = True):
     """Which code is nearest to each observation.
 

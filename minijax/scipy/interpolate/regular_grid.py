@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...lax.dtypes import can_cast
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
 from ...pytree.registration import register_pytree_node
@@ -57,6 +58,7 @@ class RegularGridInterpolator:
         check_arraylike("RegularGridInterpolator", *points)
         self.grid = tuple(jnp.asarray(p) for p in points)
 
+    @public
     def __call__(self, xi, method: str | None = None):
         """The interpolated values.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
 from ...lax import linalg as lax_linalg
@@ -22,6 +23,7 @@ def inexact(*args):
 # Of positive definite matrices
 
 
+@public
 def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The Cholesky factor: the upper triangular `R` with Rᴴ R = a, or the lower `L` with L Lᴴ = a.
 
@@ -46,6 +48,7 @@ def _cholesky(a, lower):
     return L if lower else jnp.conj(L.mT)
 
 
+@public
 def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The Cholesky factor and `lower`, for `cho_solve`.
 
@@ -102,6 +105,7 @@ def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
     return lu, pivots
 
 
+@public
 def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: bool = False,
        check_finite: bool = True):
     """The QR factorization: `Q` with orthonormal columns, `R` upper triangular, Q R = a.
@@ -129,6 +133,7 @@ def _qr(a, mode, pivoting):
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
+@public
 def qr_multiply(a, c, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
                 overwrite_a: bool = False, overwrite_c: bool = False):
     """The product of the `Q` of a QR factorization and another matrix, without computing `Q`.
@@ -187,6 +192,7 @@ def _times_q(r, taus, c, left, conjugate):
 # Eigenvalues and singular values
 
 
+@public
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
         check_finite: bool = True, lapack_driver: str = "gesdd"):
     """The singular value decomposition: U diag(s) Vh = a, with unitary `U` and `Vh`.
@@ -207,6 +213,7 @@ def _svd(a, *, full_matrices, compute_uv):
     return lax_linalg.svd(*inexact(a), full_matrices=full_matrices, compute_uv=compute_uv)
 
 
+@public
 def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
          overwrite_b: bool = False, turbo: bool = True, eigvals: None = None, type: int = 1,
          check_finite: bool = True):
@@ -236,6 +243,7 @@ def _eigh(a, b, lower, eigvals_only, eigvals, type):
     return w if eigvals_only else (w, v)
 
 
+@public
 def schur(a, output: str = "real"):
     """The Schur factorization: Z T Zᴴ = a, with unitary `Z`.
 

@@ -10,6 +10,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
 from ...lax import linalg as lax_linalg
@@ -161,6 +162,7 @@ def _above_diagonal(n):
     return np.array(places, np.int32).reshape(-1, 2)
 
 
+@public
 def sqrtm(A, blocksize: int = 1):
     """The square root of a matrix: the one whose eigenvalues have no negative real part.
 
@@ -205,6 +207,7 @@ def _sqrtm_triu(T):
     return scan(entry, jnp.diag(diag), _above_diagonal(len(diag)))[0]
 
 
+@public
 def funm(A, func: Callable, disp: bool = True):
     """Any function of a matrix, by Parlett's recurrence on its Schur form (Golub and Van Loan,
     "Matrix computations", algorithm 9.1.1). It fails if eigenvalues are equal or nearly so.

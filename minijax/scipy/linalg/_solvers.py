@@ -10,6 +10,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import stop_gradient, vmap
+from ...core.boundary import public
 from ...custom_rules import custom_linear_solve
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond
@@ -45,6 +46,7 @@ def _signature(name: str, a, b, between: str = "") -> str:
 # From factorizations
 
 
+@public
 def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
                      overwrite_b: bool = False, debug=None, check_finite: bool = True):
     """The solution `x` of a x = b, for triangular matrices.
@@ -78,6 +80,7 @@ def _solve_triangular(a, b, trans, lower, unit_diagonal):
     return jnp.vectorize(solve_one, signature=_signature("solve_triangular", a, b))(a, b)
 
 
+@public
 def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bool = True):
     """The solution `x` of a x = b, from the Cholesky factor of `a`.
 
@@ -125,6 +128,7 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
 # From matrices
 
 
+@public
 def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
           debug: bool = False, check_finite: bool = True, assume_a: str = "gen"):
     """The solution `x` of a x = b.
@@ -160,6 +164,7 @@ def _solve(a, b, assume_a, lower):
     return vmap(solve_vectors, b.ndim - 1, max(a.ndim, b.ndim) - 1)(b)
 
 
+@public
 def inv(a, overwrite_a: bool = False, check_finite: bool = True):
     """The inverses of matrices: `jnp.linalg.inv`.
 
@@ -172,6 +177,7 @@ def inv(a, overwrite_a: bool = False, check_finite: bool = True):
     return linalg.inv(a)
 
 
+@public
 def det(a, overwrite_a: bool = False, check_finite: bool = True):
     """The determinants of matrices: `jnp.linalg.det`.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...core.operators import promote_args_inexact, promote_dtypes
 from ...lax import elementwise as lax
 from ...lax.cutting import pad, slice_in_dim
@@ -56,6 +57,7 @@ def block_diag(*arrs):
     return jnp.concatenate(rows, axis=0)
 
 
+@public
 def toeplitz(c, r=None):
     """Matrices that are constant along each diagonal.
 
@@ -91,6 +93,7 @@ def _joined(*vectors):
     return joined.astype(joined.dtype)
 
 
+@public
 def hankel(c, r=None):
     """Matrices that are constant along each diagonal from the lower left to the upper right.
 
@@ -119,6 +122,7 @@ def _hankel(c, r):
     return along_diagonals[np.arange(len(c))[:, None] + np.arange(len(r))]
 
 
+@public
 def circulant(c):
     """Matrices whose columns are the first column, moved on cyclically by one row each.
 
@@ -169,6 +173,7 @@ def convolution_matrix(a, n: int, mode: str = "full"):
 # Of polynomials and populations
 
 
+@public
 def leslie(f, s):
     """The matrix by which a population of several age classes grows: fecundity in the first row,
     survival below the diagonal.
@@ -194,6 +199,7 @@ def _leslie(f, s):
     return jnp.diag(s, k=-1).at[0].set(f)
 
 
+@public
 def companion(a):
     """The matrix whose characteristic polynomial has these coefficients, up to a factor.
 
@@ -219,6 +225,7 @@ def _companion(a):
     return jnp.eye(len(a) - 1, k=-1, dtype=first_row.dtype).at[0].set(first_row)
 
 
+@public
 def fiedler(a):
     """The matrix of the absolute differences of numbers.
 
@@ -233,6 +240,7 @@ def fiedler(a):
     return jnp.abs(a[..., None] - a[..., None, :])
 
 
+@public
 def fiedler_companion(a):
     """A companion matrix with five diagonals: it, too, has a given characteristic polynomial.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.api import value_and_grad
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax.control_flow.while_loop import while_loop
 from ...lax.precision import Precision
@@ -38,6 +39,7 @@ class OptimizeResults(NamedTuple):
     nit: Any
 
 
+@public
 def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | None = None,
              options: Mapping[str, Any] | None = None) -> OptimizeResults:
     """Find a local minimum of a function of several variables.

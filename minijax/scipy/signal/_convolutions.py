@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...core.api import vmap
+from ...core.boundary import public
 from ...lax.convolution import conv_general_dilated
 from ...lax.slicing import dynamic_slice
 from ...numpy import fft
@@ -34,6 +35,7 @@ def _covers(x, y) -> bool:
     return all(n >= m for n, m in zip(x.shape, y.shape))
 
 
+@public
 def convolve(in1, in2, mode: str = "full", method: str = "auto", precision=None):
     """The convolution of two arrays: the sum over j of in1[k - j] * in2[j], with index vectors.
 
@@ -61,6 +63,7 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision=None)
     return _convolve(ensure_array("convolve", in1), ensure_array("convolve", in2), mode, precision)
 
 
+@public
 def convolve2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: float = 0,
                precision=None):
     """The convolution of two matrices; arguments and errors are those of `convolve`.
@@ -113,6 +116,7 @@ def _convolve(in1, in2, mode, precision):
     return out[0, 0]
 
 
+@public
 def correlate(in1, in2, mode: str = "full", method: str = "auto", precision=None):
     """The correlation of two arrays: the sum over j of in1[k + j] * conj(in2[j]).
 
@@ -124,6 +128,7 @@ def correlate(in1, in2, mode: str = "full", method: str = "auto", precision=None
     return convolve(in1, flip(conj(in2)), mode, method, precision)
 
 
+@public
 def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: float = 0,
                 precision=None):
     """The correlation of two matrices; arguments and errors are those of `convolve2d`.
@@ -145,6 +150,7 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
 # By Fourier transforms
 
 
+@public
 def fftconvolve(in1, in2, mode: str = "full", axes: int | Sequence[int] | None = None):
     """The convolution of two arrays, as a product of their Fourier transforms: faster if both are
     large, and not exact.

@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.api import vmap
+from ...core.boundary import public
 from ...lax.compile_time import concrete_or_error
 from ...lax.cutting import slice_in_dim
 from ...lax.dtypes import to_complex_dtype, to_floating_dtype
@@ -37,6 +38,7 @@ from ...numpy._arguments import (
 # Trends
 
 
+@public
 def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0,
             overwrite_data: None = None):
     """`data` without its linear trend, or without its mean.
@@ -263,6 +265,7 @@ def _scale(win, fs, scaling):
     raise ValueError(f"Unknown scaling: {scaling!r}. Use 'density' or 'spectrum'.")
 
 
+@public
 def stft(x, fs=1.0, window="hann", nperseg: int = 256, noverlap: int | None = None,
          nfft: int | None = None, detrend: Any = False, return_onesided: bool = True,
          boundary: str | None = "zeros", padded: bool = True, axis: int = -1):
@@ -298,6 +301,7 @@ def stft(x, fs=1.0, window="hann", nperseg: int = 256, noverlap: int | None = No
                     "spectrum", axis, "stft", boundary, padded)
 
 
+@public
 def csd(x, y, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
         nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
         scaling: str = "density", axis: int = -1, average: str = "mean"):
@@ -353,6 +357,7 @@ def _median_bias(n: int):
     return 1 + jnp.sum(1.0 / (even + 1) - 1.0 / even)
 
 
+@public
 def welch(x, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
           nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
           scaling: str = "density", axis: int = -1, average: str = "mean"):
@@ -373,6 +378,7 @@ def welch(x, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int | 
 # The way back
 
 
+@public
 def istft(Zxx, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
           nfft: int | None = None, input_onesided: bool = True, boundary: bool = True,
           time_axis: int = -1, freq_axis: int = -2):

@@ -16,6 +16,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.array import Array
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.tree import tree_leaves, tree_map, tree_structure
 from ...custom_rules import custom_linear_solve
@@ -90,6 +91,7 @@ def _square(x):
 # Conjugate gradients
 
 
+@public
 def cg(A, b, x0=None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M=None):
     """The solution `x` of A x = b for a matrix that is positive definite, by conjugate gradients
     (Hestenes and Stiefel, 1952).
@@ -147,6 +149,7 @@ def _cg(tol, atol, maxiter, A, M, b, x0):
 # Biconjugate gradients
 
 
+@public
 def bicgstab(A, b, x0=None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None,
              M=None):
     """The solution `x` of A x = b by stabilized biconjugate gradients (van der Vorst, 1992).
@@ -201,6 +204,7 @@ def _bicgstab(tol, atol, maxiter, A, M, b, x0):
 # GMRES
 
 
+@public
 def gmres(A, b, x0=None, *, tol: float = 1e-5, atol: float = 0.0, restart: int = 20,
           maxiter: int | None = None, M=None, solve_method: str = "batched"):
     """The solution `x` of A x = b by generalized minimal residuals (Saad and Schultz, 1986).

@@ -6,6 +6,7 @@ import operator
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax import bessel as families
 from ...lax import elementwise as lax
@@ -16,6 +17,7 @@ from ...numpy._arguments import promote_dtypes_inexact, promote_numbers_inexact
 from ...runtime.jit import jit
 
 
+@public
 def i0e(x):
     """exp(-|x|) I₀(x), the modified Bessel function of order 0, scaled.
 
@@ -28,6 +30,7 @@ def i0e(x):
     return families.bessel_i0e(*promote_numbers_inexact("i0e", x))
 
 
+@public
 def i0(x):
     """I₀(x), the modified Bessel function of order 0.
 
@@ -41,6 +44,7 @@ def i0(x):
     return lax.mul(lax.exp(lax.abs_(x)), families.bessel_i0e(x))
 
 
+@public
 def i1e(x):
     """exp(-|x|) I₁(x), the modified Bessel function of order 1, scaled.
 
@@ -53,6 +57,7 @@ def i1e(x):
     return families.bessel_i1e(*promote_numbers_inexact("i1e", x))
 
 
+@public
 def i1(x):
     """I₁(x), the modified Bessel function of order 1.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.primitives import select
 from ...custom_rules import custom_jvp
@@ -39,6 +40,7 @@ def logit(x):
 logit.defjvps(lambda t, ans, x: lax.div(t, lax.mul(x, lax.sub(constant_like(x, 1), x))))
 
 
+@public
 def expit(x):
     """1 / (1 + e⁻ˣ), the logistic sigmoid function.
 
@@ -104,6 +106,7 @@ def _xlogx_jvp(primals, tangents):
     return _xlogx(x), t * (lax.log(x) + 1)
 
 
+@public
 def entr(x):
     """-x log(x), 0 at 0 and -∞ below: what an event of probability x adds to the entropy.
 
@@ -120,6 +123,7 @@ def entr(x):
     return select(lax.lt(x, constant_like(x, 0)), full_like(x, -np.inf), lax.neg(_xlogx(x)))
 
 
+@public
 def rel_entr(p, q):
     """p log(p / q), 0 where p is 0, and ∞ outside of the domain.
 
@@ -141,6 +145,7 @@ def rel_entr(p, q):
     return jnp.where(inside, value, jnp.where(at_zero, zero, np.inf))
 
 
+@public
 def kl_div(p, q):
     """p log(p / q) - p + q; the Kullback-Leibler divergence of two densities is its integral.
 
@@ -164,6 +169,7 @@ def _box_cox(log, x, lmbda):
     return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
 
 
+@public
 def boxcox(x, lmbda):
     """The power transformation of Box and Cox, (x^lmbda - 1) / lmbda; log(x) if lmbda is 0.
 
@@ -177,6 +183,7 @@ def boxcox(x, lmbda):
     return _box_cox(jnp.log, x, lmbda)
 
 
+@public
 def boxcox1p(x, lmbda):
     """`boxcox` of 1 + x, exact for small x.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.primitives import convert, select
 from ...custom_rules import custom_jvp
@@ -22,6 +23,7 @@ SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)
 
 
+@public
 def erf(x):
     """The error function, 2/√π ∫₀ˣ exp(-t²) dt.
 
@@ -34,6 +36,7 @@ def erf(x):
     return families.erf(*promote_numbers_inexact("erf", x))
 
 
+@public
 def erfc(x):
     """1 - erf(x), exact where that is small.
 
@@ -46,6 +49,7 @@ def erfc(x):
     return families.erfc(*promote_numbers_inexact("erfc", x))
 
 
+@public
 def erfinv(x):
     """The inverse of `erf`.
 
@@ -67,6 +71,7 @@ def _check_dtype(name: str, dtype) -> None:
         raise TypeError(f"{name} takes float32 or float64 arrays; got {np.dtype(dtype).name}")
 
 
+@public
 def ndtr(x):
     """The cumulative distribution function of the normal distribution.
 
@@ -95,6 +100,7 @@ def _ndtr(x):
     return number(0.5) * select(is_middle, middle, tail)
 
 
+@public
 def ndtri(p):
     """The inverse of `ndtr`: the quantiles of the normal distribution.
 
@@ -245,6 +251,7 @@ def _owens_by_a(t, ans, h, a):
 _owens_t.defjvps(_owens_by_h, _owens_by_a)
 
 
+@public
 def owens_t(h, a):
     """Owen's T function: the probability that X > h and 0 < Y < a X, of two independent normal
     variables X and Y.

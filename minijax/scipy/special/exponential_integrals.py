@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
@@ -169,6 +170,7 @@ def _expn_high(n, x):
     return terms * jnp.exp(-x) / total
 
 
+@public
 def exp1(x):
     """E₁(x) = ∫₁^∞ exp(-xt) / t dt.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.primitives import select
 from ...custom_rules import custom_jvp
@@ -56,6 +57,7 @@ def _wofz(z):
 _wofz.defjvps(lambda t, ans, z: t * (2j / ROOT_PI - 2 * z * ans))
 
 
+@public
 def wofz(z):
     """Faddeeva's function, exp(-z²) erfc(-iz).
 
@@ -92,6 +94,7 @@ def _erfcx(x):
 _erfcx.defjvps(lambda t, ans, x: t * (2 * x * ans - 2 / ROOT_PI))
 
 
+@public
 def erfcx(x):
     """exp(x²) erfc(x), the scaled complementary error function.
 
@@ -128,6 +131,7 @@ def _dawsn(x):
 _dawsn.defjvps(lambda t, ans, x: t * (1 - 2 * x * ans))
 
 
+@public
 def dawsn(x):
     """Dawson's function, exp(-x²) ∫₀ˣ exp(t²) dt.
 

@@ -12,6 +12,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
@@ -28,6 +29,7 @@ from .entropies import real_args
 # The gamma function
 
 
+@public
 def gammaln(x):
     """log |Γ(x)|.
 
@@ -61,6 +63,7 @@ def gammasgn(x):
     return jnp.select([poles, negative], [number(np.nan), number(-1.0)], number(1.0))
 
 
+@public
 def loggamma(x):
     """log Γ(x), with no absolute value: a real x below 0 gives NaN, a complex one the branch that
     is continuous but for the negative real axis.
@@ -78,6 +81,7 @@ def loggamma(x):
     return jnp.where(x > 0, value, jnp.nan)
 
 
+@public
 def gamma(x):
     """Γ(x).
 
@@ -135,6 +139,7 @@ def _log_sin(z):
     return jnp.where(lower, jnp.conj(log_sin), log_sin)
 
 
+@public
 def factorial(n, exact: bool = False):
     """n! = Γ(n + 1), and 0 for negative n.
 
@@ -154,6 +159,7 @@ def factorial(n, exact: bool = False):
     return jnp.where(n < 0, 0, lax.exp(families.lgamma(n + 1)))
 
 
+@public
 def comb(N, k, *, repetition: bool = False):
     """The number of ways to choose k of N things, whose order does not matter.
 
@@ -172,6 +178,7 @@ def comb(N, k, *, repetition: bool = False):
     return jnp.where(possible, lax.exp(gammaln(N + 1) - gammaln(k + 1) - gammaln(N + 1 - k)), 0.0)
 
 
+@public
 def multigammaln(a, d):
     """The logarithm of the multivariate gamma function of dimension d,
     π^(d(d-1)/4) Γ(a) Γ(a - 1/2) … Γ(a - (d-1)/2).
@@ -216,6 +223,7 @@ poch.defjvps(lambda t, ans, z, m: (digamma(z + m) - digamma(z)) * poch(z, m) * t
 # The beta function
 
 
+@public
 def betaln(a, b):
     """log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|.
 
@@ -241,6 +249,7 @@ def _log_gamma_ratio(a, b):
             - a * (lax.log(b) - 1.0))
 
 
+@public
 def beta(a, b):
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
 
@@ -257,6 +266,7 @@ def beta(a, b):
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * lax.exp(betaln(a, b))
 
 
+@public
 def betainc(a, b, x):
     """The regularized incomplete beta function (`lax.betainc`).
 
@@ -276,6 +286,7 @@ def betainc(a, b, x):
 # Incomplete gamma functions and derivatives of the logarithm
 
 
+@public
 def gammainc(a, x):
     """The regularized lower incomplete gamma function (`lax.igamma`).
 
@@ -288,6 +299,7 @@ def gammainc(a, x):
     return incomplete_gamma.igamma(*promote_numbers_inexact("gammainc", a, x))
 
 
+@public
 def gammaincc(a, x):
     """The regularized upper incomplete gamma function (`lax.igammac`).
 
@@ -300,6 +312,7 @@ def gammaincc(a, x):
     return incomplete_gamma.igammac(*promote_numbers_inexact("gammaincc", a, x))
 
 
+@public
 def digamma(x):
     """The derivative of log Γ(x).
 
@@ -312,6 +325,7 @@ def digamma(x):
     return families.digamma(*promote_numbers_inexact("digamma", x))
 
 
+@public
 def polygamma(n, x):
     """Derivative number n of `digamma`.
 
@@ -391,6 +405,7 @@ def bernoulli_over_factorial(n: int) -> list[Fraction]:
     return b
 
 
+@public
 def bernoulli(n: int):
     """The numbers of Bernoulli, B₀ … Bₙ.
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax import complex_numbers
 from ...lax.compile_time import concrete_or_error
@@ -62,6 +63,7 @@ def _check(name: str, m, n, z) -> int:
     return n
 
 
+@public
 def lpmn(m: int, n: int, z):
     """The associated Legendre functions of the first kind, and their derivatives.
 
@@ -92,6 +94,7 @@ def lpmn(m: int, n: int, z):
     return p, derivatives
 
 
+@public
 def lpmn_values(m: int, n: int, z, is_normalized: bool):
     """The associated Legendre functions of the first kind.
 
@@ -115,6 +118,7 @@ def lpmn_values(m: int, n: int, z, is_normalized: bool):
                      is_normalized=is_normalized)
 
 
+@public
 def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = None):
     """Spherical harmonics.
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.primitives import convert
 from ...custom_rules import custom_jvp
@@ -75,6 +76,7 @@ def _sici_fraction(x):
     return np.pi / 2 + e1.imag, -e1.real
 
 
+@public
 def spence(x):
     """Spence's function, ∫ log(t) / (1 - t) dt from 1 to x: the dilogarithm of 1 - x.
 

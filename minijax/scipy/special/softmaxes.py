@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ... import nn
+from ...core.boundary import public
 
 
+@public
 def softmax(x, /, *, axis=None):
     """exp(x), scaled so that it sums to 1 (`nn.softmax`, but over all axes if none is given).
 
@@ -18,6 +20,7 @@ def softmax(x, /, *, axis=None):
     return nn.softmax(x, axis=axis)
 
 
+@public
 def log_softmax(x, /, *, axis=None):
     """The logarithm of `softmax`.
 

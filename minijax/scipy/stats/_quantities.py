@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 
+from ...core.boundary import public
 from ...lax import elementwise as lax
 from ...numpy._arguments import complex_input, promote_args_inexact
 
@@ -48,6 +49,7 @@ def quantity(formula: Callable, complex_too: bool = False) -> Callable:
     distribution = formula.__module__.rpartition(".")[2]
     signature = inspect.signature(formula)
 
+    @public
     @functools.wraps(formula)
     def function(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
@@ -66,6 +68,7 @@ analytic = functools.partial(quantity, complex_too=True)
 def exponential(log_quantity: Callable) -> Callable:
     """`pdf` from `logpdf`, and the like."""
 
+    @public
     @functools.wraps(log_quantity)
     def function(*args, **kwargs):
         return lax.exp(log_quantity(*args, **kwargs))
@@ -76,6 +79,7 @@ def exponential(log_quantity: Callable) -> Callable:
 def logarithm(of_quantity: Callable) -> Callable:
     """`logcdf` from `cdf`, and the like."""
 
+    @public
     @functools.wraps(of_quantity)
     def function(*args, **kwargs):
         return lax.log(of_quantity(*args, **kwargs))

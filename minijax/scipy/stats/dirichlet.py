@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...lax import elementwise as lax
 from ...lax.shaping import broadcast_in_dim
 from ...numpy._arguments import promote_dtypes_inexact
 from ..special import gammaln, xlogy
 
 
+@public
 def logpdf(x, alpha):
     """The logarithm of the probability density at `x`.
 
@@ -50,6 +52,7 @@ def _is_in_simplex(x):
     return jnp.all(x > 0, axis=0) & (abs(total - 1) < 1e-6)
 
 
+@public
 def pdf(x, alpha):
     """The probability density at `x`; see `logpdf`.
 

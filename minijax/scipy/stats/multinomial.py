@@ -11,11 +11,13 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.boundary import public
 from ...lax import elementwise as lax
 from ...numpy._arguments import promote_args_inexact, promote_args_numeric
 from ..special import gammaln, xlogy
 
 
+@public
 def logpmf(x, n, p):
     """The logarithm of the probability of the counts `x`.
 
@@ -37,6 +39,7 @@ def logpmf(x, n, p):
     return jnp.where(jnp.equal(jnp.sum(x), n), log_probability, -np.inf)
 
 
+@public
 def pmf(x, n, p):
     """The probability of the counts `x`; see `logpmf`.
 

@@ -12,12 +12,14 @@ import functools
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax import elementwise as lax
 from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import promote_dtypes_inexact
 
 
+@public
 def logpdf(x, mean, cov, allow_singular: None = None):
     """The logarithm of the probability density at `x`.
 
@@ -60,6 +62,7 @@ def _solve(factor, y):
     return triangular_solve(factor, y, lower=True, transpose_a=True)
 
 
+@public
 def pdf(x, mean, cov):
     """The probability density at `x`; see `logpdf`.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.boundary import public
 from ...lax import elementwise as lax
 from ...numpy._arguments import constant_like
 from .. import special
@@ -45,6 +46,7 @@ def logsf(x, loc=0, scale=1):
     return logcdf(-x, -loc, scale)
 
 
+@public
 def ppf(q, loc=0, scale=1):
     """The value that is exceeded with probability 1 - `q`.
 
@@ -61,6 +63,7 @@ def ppf(q, loc=0, scale=1):
     return jnp.asarray(special.ndtri(q) * scale + loc, float)
 
 
+@public
 def isf(q, loc=0, scale=1):
     """The value that is exceeded with probability `q`.
 
