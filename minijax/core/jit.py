@@ -70,16 +70,13 @@ programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 class Spec(NamedTuple):
     """What a program depends on besides its jaxpr: part of the key under which it is kept.
 
-    The first fields are parameters of the primitive. This file uses only the name. The others are
-    for `runtime/jit.py`, and for arguments on several devices (chapter 14).
+    `options` are for the compiler. `more` belongs to `runtime/jit.py`, as that of `Options` does.
     """
 
     name: str
-    donated_invars: tuple[bool, ...] = ()
     keep_unused: bool = False
-    inline: bool = False
     options: tuple[tuple[str, Any], ...] = ()
-    placement: Any = None
+    more: Any = None
 
 
 class Program:

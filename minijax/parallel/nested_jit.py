@@ -23,6 +23,7 @@ from ..core.jit import Spec, jit_p, program_of
 from ..core.lowering import lowering_rules, register_lowering
 from ..core.staging import batch_jaxpr, shaped_abstractify
 from ..runtime.jit import UNSPECIFIED
+from ..runtime.modules import Asked
 from ..runtime.structs import ShapeDtypeStruct
 from .constraints import check_fits, check_spmd_name, lower_sharding
 from .layouts import AUTO, Format, given_layout, lower_layout, settled
@@ -130,7 +131,7 @@ def _evaluate(*args, **params):
 
 
 def _run(*args, jaxpr, in_shardings, out_shardings, in_layouts, out_layouts, device, ctx_mesh=None,
-         **options):
+         donated_invars=(), inline=False, **options):
     """Run the program of a call."""
     wanted = Wanted(device, tuple(map(said, out_shardings)), tuple(map(settled, out_layouts)))
     placed: Sequence = args
@@ -138,7 +139,7 @@ def _run(*args, jaxpr, in_shardings, out_shardings, in_layouts, out_layouts, dev
         placed = [*map(as_if_placed, args, map(said, in_shardings), in_layouts)]
     else:
         wanted = Wanted(device)
-    return program_of(jaxpr, Spec(**options, placement=wanted), placed)(args)
+    return program_of(jaxpr, Spec(**options, more=Asked(donated_invars, wanted)), placed)(args)
 
 
 # ----------------------------------------------------------------------------------------------

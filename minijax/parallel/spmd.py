@@ -32,6 +32,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
+from ..runtime.modules import asked
 from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.structs import ShapeDtypeStruct
 from .layouts import Format, default_layout, given_layout
@@ -116,7 +117,8 @@ class Places(NamedTuple):
                                             *self.placings(jaxpr, spec))
             with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
                 module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
-        donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
+        donated_invars = asked(spec).donated_invars
+        donated = tuple(i for i in module.kept if donated_invars and donated_invars[i])
         return module._replace(donated=donated)
 
     def placings(self, jaxpr: ClosedJaxpr, spec: Spec) -> tuple[Callable, Callable, Callable]:
@@ -133,13 +135,13 @@ class Places(NamedTuple):
         free = Counter([(x.shape, x.dtype, is_elsewhere(where))
                         for x, where in zip(jaxpr.out_avals, self.out_shardings)])
         donated, refused = [], []
-        for i, (x, asked) in enumerate(zip(jaxpr.in_avals, spec.donated_invars)):
+        for i, (x, given) in enumerate(zip(jaxpr.in_avals, asked(spec).donated_invars)):
             key = x.shape, x.dtype, is_elsewhere(self.shardings[i])
-            donated.append(asked and free[key] > 0)
+            donated.append(given and free[key] > 0)
             free[key] -= donated[-1]
-            refused += [i] * (asked and not donated[-1])
+            refused += [i] * (given and not donated[-1])
         donations(jaxpr, refused)
-        return spec._replace(donated_invars=tuple(donated))
+        return spec._replace(more=asked(spec)._replace(donated_invars=tuple(donated)))
 
     def on_devices(self, sharding: NamedSharding) -> NamedSharding:
         """A sharding over an abstract mesh like that of the program, over its devices."""
@@ -225,7 +227,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     """
     if any(effect.is_discharged for effect in jaxpr.effects):
         return None  # chapter 15 calls this again, with a program without references
-    wanted = spec.placement or Wanted()
+    wanted = asked(spec).placement or Wanted()
     if wanted.device is not None:
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
         return Places((wanted.device,), *nowhere, committed=True, named=True)
@@ -635,7 +637,8 @@ def _known(module, jaxpr, places):
 def _attributes(jaxpr, spec, places, module, i) -> list[str]:
     """What the module says of its `i`th argument."""
     attributes, sharding = [], places.shardings[i]
-    if spec.donated_invars and spec.donated_invars[i]:
+    donated_invars = asked(spec).donated_invars
+    if donated_invars and donated_invars[i]:
         attributes.append("jax.buffer_donor = true")
     if isinstance(sharding, NamedSharding):
         attributes.append(_sharding_attribute(module, sharding, jaxpr.in_avals[i], places.devices))

@@ -47,7 +47,7 @@ from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.util import partition_list, split_list
 from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
-from .modules import DonatingModule, ProgramModule
+from .modules import Asked, DonatingModule, ProgramModule, asked
 from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
 from .stages import CallInfo, Lowered, Traced
 from .structs import ShapeDtypeStruct
@@ -320,7 +320,8 @@ class PjitFunction(JitFunction):
             references_apart(f"{names.func_src_info} for jit", call.leaves, closed,
                              lambda: names.arg_names)
         spec = self._spec(call, tracing)
-        spec = spec._replace(donated_invars=(False,) * len(closed) + spec.donated_invars)
+        donated = (False,) * len(closed) + asked(spec).donated_invars
+        spec = spec._replace(more=asked(spec)._replace(donated_invars=donated))
         places = places_of(jaxpr, spec, [*closed, *self._placed(call)])
         info = CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places, closed)
         return Traced(info)
@@ -397,9 +398,9 @@ class PjitFunction(JitFunction):
 
     def _params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
         spec = self._spec(call, tracing)
-        donated = (False,) * len(tracing.outer_tracers) + spec.donated_invars
+        donated = (False,) * len(tracing.outer_tracers) + asked(spec).donated_invars
         params = {"name": spec.name, "donated_invars": donated, "keep_unused": spec.keep_unused,
-                  "inline": spec.inline}
+                  "inline": self._options.more.inline}
         if spec.options:
             params["options"] = spec.options
         if (wanted := self._options.more.placement) is not None:
@@ -423,8 +424,8 @@ class PjitFunction(JitFunction):
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
         more = self._options.more
         where = None if more.placement is None else more.placement.of_program(tracing)
-        return Spec(fun_name(self._fun), self._donated(call), more.keep_unused, more.inline,
-                    more.compiler_options, where)
+        return Spec(fun_name(self._fun), more.keep_unused, more.compiler_options,
+                    Asked(self._donated(call), where))
 
     def _donated(self, call: Call) -> tuple[bool, ...]:
         """For each leaf whether it is donated."""
@@ -482,10 +483,10 @@ _evaluate_without = jit_p.impl
 
 
 @jit_p.def_impl
-def _evaluate(*args, ctx_mesh=None, **params):
+def _evaluate(*args, donated_invars=(), inline=False, ctx_mesh=None, placement=None, **params):
     """The mesh of the context is for readers of jaxprs. The program runs where its arguments lie,
     and where its own equations say."""
-    return _evaluate_without(*args, **params)
+    return _evaluate_without(*args, more=Asked(donated_invars, placement), **params)
 
 
 def _stage(trace, args, params):
@@ -560,7 +561,7 @@ class JitOptions(Extension):
     """Jitted functions take all options of `jax.jit`."""
 
     def program_module(self, module, jaxpr, spec):
-        if not any(spec.donated_invars):
+        if not any(asked(spec).donated_invars):
             return ProgramModule(f"jit_{spec.name}")
         module = DonatingModule(jaxpr, spec)
         checks.donations(jaxpr, module.not_donated)

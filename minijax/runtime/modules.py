@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.core import ShapedArray
 from ..core.extension import hooks, point
@@ -180,6 +180,21 @@ class ProgramModule(Module):
             hoisted=hoisted, donated=self.donated, for_compiler=self.for_compiler)
 
 
+class Asked(NamedTuple):
+    """What else a program depends on: `Spec.more`."""
+
+    donated_invars: tuple[bool, ...] = ()
+    placement: Any = None  # for arguments on several devices (chapter 14)
+
+
+_NOTHING_ASKED = Asked()
+
+
+def asked(spec: Spec) -> Asked:
+    """What was asked of a program, beyond what the core reads."""
+    return spec.more or _NOTHING_ASKED
+
+
 class DonatingModule(ProgramModule):
     """A module in which results take the memory of donated arguments.
 
@@ -190,7 +205,8 @@ class DonatingModule(ProgramModule):
     def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
         super().__init__(f"jit_{spec.name}")
         used = used_variables(jaxpr.jaxpr)
-        offered = [i for i, (v, donated) in enumerate(zip(jaxpr.jaxpr.invars, spec.donated_invars))
+        donated_invars = asked(spec).donated_invars
+        offered = [i for i, (v, donated) in enumerate(zip(jaxpr.jaxpr.invars, donated_invars))
                    if donated and (spec.keep_unused or v in used)]
         self.aliases = match_donations(offered, jaxpr.in_avals, jaxpr.out_avals)
         self.donated = tuple(self.aliases)

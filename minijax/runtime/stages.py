@@ -27,6 +27,7 @@ from ..pytree.differences import equality_errors_pytreedef
 from ..settings import no_execution
 from . import xla
 from .devices import default_backend
+from .modules import asked
 from .platforms import canonical_platform
 from .structs import ShapeDtypeStruct, stated_axes
 
@@ -72,7 +73,7 @@ class Stage:
     @property
     def args_info(self) -> Any:
         """For each argument its type and whether it is donated: a pair (args, kwargs)."""
-        donated = self._info.spec.donated_invars[len(self._info.closed):]
+        donated = asked(self._info.spec).donated_invars[len(self._info.closed):]
         from .arguments import ArgInfo  # wanted by few
 
         infos = map(ArgInfo, self._info.in_avals, donated)
@@ -82,7 +83,8 @@ class Stage:
     def out_info(self) -> Any:
         """The result as a pytree of `ShapeDtypeStruct`s. Weak types are lost in lowering."""
         outs = self._info.jaxpr.out_avals
-        shardings = getattr(self._info.spec.placement, "out_shardings", ()) or [None] * len(outs)
+        placement = asked(self._info.spec).placement
+        shardings = getattr(placement, "out_shardings", ()) or [None] * len(outs)
         return self.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype,
                               weak_type=a.weak_type and isinstance(self, Traced),
@@ -102,7 +104,7 @@ class Stage:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The numbers of the leaves among the arguments that are donated."""
-        donated_invars = self._info.spec.donated_invars[len(self._info.closed):]
+        donated_invars = asked(self._info.spec).donated_invars[len(self._info.closed):]
         return tuple(i for i, donated in enumerate(donated_invars) if donated)
 
 

@@ -17,6 +17,7 @@ from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Spec, compile_module, lower, program_of
 from ..core.lowering import LoweredModule
+from ..runtime.modules import asked
 from .discharge import discharge, is_ref_type
 from .primitives import as_contents
 from .refs import uses_refs
@@ -39,7 +40,8 @@ class RefProgram:
         refs = [x for x, ref in zip(args, self.is_ref) if ref]
         n_closed = len(args) - len(self.arg_names)
         references_apart(self.name, args[n_closed:], args[:n_closed], lambda: self.arg_names)
-        spec = self.spec._replace(donated_invars=self._donated(args))
+        more = asked(self.spec)._replace(donated_invars=self._donated(args))
+        spec = self.spec._replace(more=more)
         values = [x.value if ref else x for x, ref in zip(args, self.is_ref)]
         outs = program_of(self.pure, spec, values)(values)
         n_outs = len(self.out_avals)
@@ -53,7 +55,7 @@ class RefProgram:
         return compile_module(self.lowered.module, self.pure, dict(self.spec.options)).executable
 
     def _donated(self, args) -> tuple[bool, ...]:
-        donated = self.spec.donated_invars or (False,) * len(args)
+        donated = asked(self.spec).donated_invars or (False,) * len(args)
         return tuple(not x.is_shared if ref else given
                      for x, ref, given in zip(args, self.is_ref, donated))
 
@@ -72,9 +74,10 @@ class _Lowered:
     @functools.cached_property
     def module(self) -> LoweredModule:
         """The discharged program, lowered. It writes the new contents over the old ones."""
-        given = self.spec.donated_invars or (False,) * len(self.jaxpr.in_avals)
+        given = asked(self.spec).donated_invars or (False,) * len(self.jaxpr.in_avals)
         donated = tuple(map(operator.or_, given, map(is_ref_type, self.jaxpr.in_avals)))
-        return lower(self.pure, self.spec._replace(donated_invars=donated))
+        return lower(self.pure, self.spec._replace(
+            more=asked(self.spec)._replace(donated_invars=donated)))
 
     @property
     def text(self) -> str:

@@ -18,7 +18,7 @@ from minijax.core.jit import Spec
 from minijax.core.lowering import dense_text, lower_jaxpr, register_lowering, tensor_type
 from minijax.lax.families import lower_fun
 from minijax.runtime import client
-from minijax.runtime.modules import HOIST_BYTES, DonatingModule, ProgramModule
+from minijax.runtime.modules import HOIST_BYTES, Asked, DonatingModule, ProgramModule
 from tests.ch06 import arrays as jnp
 from tests.counting import calls_in
 from tests.oracle import jax
@@ -185,7 +185,7 @@ def test_donated_arguments_are_paired_with_results_of_their_type():
 
     args = np.ones(3, F32), np.ones(2, F32), np.ones(3, F32), np.ones(4, F32)
     jaxpr = minijax.make_jaxpr(f)(*args)
-    donating = DonatingModule(jaxpr, Spec("f", (True, True, True, False)))
+    donating = DonatingModule(jaxpr, Spec("f", more=Asked((True, True, True, False))))
     module = lower_jaxpr(jaxpr, "f", module=donating)
     assert module.donated == (0, 1)
     assert donating.not_donated == (2,)
