@@ -203,7 +203,7 @@ def _call(f, *args):
 
 @exercise("6.6", "A program without calls", ["without_jit"], hints=[
     "Write an interpreter of closed jaxprs (chapter 5), which calls itself for a jit equation.",
-    "What it binds while it is traced becomes the new jaxpr: trace_to_jaxpr(interpreter, avals).",
+    "What it binds while it is traced becomes the new jaxpr: jaxpr_of(interpreter, avals).",
     "A jit equation has a list of results, and so has the jaxpr that it holds.",
 ])
 def inlining(without_jit):

@@ -69,7 +69,7 @@ def without_jit(closed):
 
     What a `jit` equation holds, the closed jaxpr `eqn.params["jaxpr"]`, takes its place, with its
     equations in their order. The primitive is `minijax.core.jit.jit_p`.
-    `minijax.core.staging.trace_to_jaxpr(f, avals)` traces a function that takes arrays of these
+    `minijax.core.staging.jaxpr_of(f, avals)` traces a function that takes arrays of these
     types, and returns a list of arrays. A closed jaxpr has `in_avals`, `consts` and `jaxpr`. An
     operand may be a `Literal` of `minijax.core.jaxpr`, whose value is its `val`.
     """

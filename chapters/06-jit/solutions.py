@@ -7,7 +7,7 @@ from minijax.core.core import typeof
 from minijax.core.jaxpr import Literal
 from minijax.core.jit import array_of, buffer_of, jit_p
 from minijax.core.lowering import emit
-from minijax.core.staging import trace_to_jaxpr
+from minijax.core.staging import jaxpr_of
 from minijax.core.tree import tree_flatten
 
 
@@ -94,7 +94,7 @@ def without_jit(closed):
             env.update(zip(eqn.outvars, outs))
         return [*map(read, inner.jaxpr.outvars)]
 
-    return trace_to_jaxpr(lambda *args: run(closed, args), closed.in_avals)
+    return jaxpr_of(lambda *args: run(closed, args), closed.in_avals)
 
 
 def lower_softplus(emit, out, x):
