@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from tools.codelines import code_lines
-from tools.cut import FACADES, PACKAGE, READING_ORDER, sources
+from tools.cut import CORE, FACADES, PACKAGE, READING_ORDER, sources
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
-# How many lines of code the engine may have, one of its files, and any file.
-MOST_IN_CORE = 3_900
+# How many lines of code the engine may have, with what it needs to run, one of its files, and any
+# file. The aim for all that the engine needs is 3,500.
+MOST_IN_CORE = 4_250
+MOST_FOR_THE_ENGINE = 6_000
 MOST_IN_A_FILE_OF_CORE = 330
 MOST_IN_A_FILE = 500
 # What every other file of the core may use, and is read last.
@@ -38,10 +40,26 @@ def core_files() -> dict[str, int]:
             for name, path in NAMES.items() if name.startswith("core/")}
 
 
+def engine_lines() -> int:
+    """The lines of code of all that is cut out with the core, without the names of the checks."""
+    return sum(code_lines(PACKAGE / path) for room in CORE for path in sources(room))
+
+
 def test_the_core_is_small():
     sizes = core_files()
+    assert engine_lines() <= MOST_FOR_THE_ENGINE
     assert sum(sizes.values()) <= MOST_IN_CORE, sum(sizes.values())
     assert not {name: size for name, size in sizes.items() if size > MOST_IN_A_FILE_OF_CORE}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_sizes_on_a_page_are_true(page):
+    text = " ".join((PACKAGE.parent / page).read_text().split())
+    pairs = re.findall(r"about ([\d,]+) lines(?: of code)?[,;] ([\d,]+) with", text)
+    assert pairs
+    for said in pairs:
+        for number, true in zip(said, (sum(core_files().values()), engine_lines())):
+            assert abs(int(number.replace(",", "")) - true) < 200, (number, true)
 
 
 def test_the_map_lists_the_core_in_reading_order():

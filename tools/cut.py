@@ -64,7 +64,8 @@ ROOMS = {
 # The files of the core in the order in which they are read. Those of the last line are small, and
 # nearly every other file uses them: read them when you wonder what they do.
 READING_ORDER = (
-    "core", "array", "primitives", "dtypes", "operators", "forward", "key_paths", "tree",
+    "core", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
+    "key_paths", "tree",
     "api_util", "signatures",
     "batching", "jaxpr", "effects", "typecheck", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
@@ -72,7 +73,7 @@ READING_ORDER = (
 )  # fmt: skip
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
-        "text", "runtime.__init__", "runtime.platforms", "runtime.client")
+        "text.__init__", "text.origins", "runtime.__init__", "runtime.platforms", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
 from .core import operators as _operators  # arrays and tracers get theirs
