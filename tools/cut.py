@@ -146,27 +146,45 @@ def cut(chapter: int, folder: Path) -> Path:
 def cut_core(folder: Path) -> Path:
     """Make `folder`/minijax of the engine alone, and `folder`/tests; return `folder`.
 
-    It has `core/`, what stands beside it, and the door to XLA. The questions of `checks/` are there
-    by name, and are never asked: each returns its first argument.
+    It has `core/`, what stands beside it, and the door to XLA. The checks are taken out.
     """
     shutil.rmtree(folder, ignore_errors=True)
     package = folder / "minijax"
     for path in (path for room in CORE for path in sources(room)):
-        copy(path, package, (PACKAGE / path).read_text())
-    for path in sources("checks"):
-        copy(path, package, never_asked((PACKAGE / path).read_text()))
+        copy(path, package, without_checks((PACKAGE / path).read_text()))
     copy(Path("core/__init__.py"), package, '"""The engine of minijax."""\n')
     copy(Path("__init__.py"), package, FACADE_OF_THE_CORE)
     copy_tests(folder / "tests")
     return folder
 
 
-def never_asked(text: str) -> str:
-    """A module with the names of another one's functions and classes, which check nothing."""
-    definitions = [node for node in ast.parse(text).body
-                   if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    stubs = [f"def {node.name}(x=None, *args, **kwargs):\n    return x\n" for node in definitions]
-    return "\n\n".join(['"""Questions that are never asked."""\n', *stubs])
+def without_checks(text: str) -> str:
+    """A module of the core without its checks: each is a statement of its own, and its lines go."""
+    tree, lines = ast.parse(text), [*text.splitlines()]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level
+               and f"{node.module}.".startswith("checks.")]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    blocks = [block for node in ast.walk(tree) for part in ("body", "orelse", "finalbody")
+              if isinstance(block := getattr(node, part, None), list)]
+    gone = {line for node in imports for line in range(node.lineno - 1, node.end_lineno)}
+    for block in blocks:
+        checks = [node for node in block if is_check(node, names)]
+        gone |= {line for node in checks for line in range(node.lineno - 1, node.end_lineno)}
+        if checks == block and block:
+            first = block[0]
+            gone.remove(first.lineno - 1)
+            lines[first.lineno - 1] = " " * first.col_offset + "pass"
+    return "".join(f"{line}\n" for number, line in enumerate(lines) if number not in gone)
+
+
+def is_check(node: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement is the call of a function of one of these names, or a part of it."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    function = node.value.func
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in names
 
 
 def copy_tests(target: Path) -> None:
