@@ -76,11 +76,8 @@ def _check_tangent(primal, tangent, name):
 # vmap
 
 
-spec_types: set[type] = {int}  # the classes of what says in which dimension the examples lie
-
-
-def vmap_axes(in_axes: Any, out_axes: Any) -> None:
-    """Raise TypeError unless the axes are ints and `None`s in containers."""
+def vmap_axes(in_axes: Any, out_axes: Any, spec_types: set[type]) -> None:
+    """Raise TypeError unless the axes are of these types, or `None`s, in containers."""
     if not (in_axes is None or type(in_axes) in (tuple, *spec_types)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "

@@ -137,7 +137,7 @@ def stop_gradient(x: Any) -> Any:
 # chapter 4
 
 from ..source import fun_name, wraps
-from .batching import AxisData, batch_subtrace, containers, matchaxis
+from .batching import AxisData, batch_subtrace, containers, matchaxis, spec_types
 from .extension import hooks
 from .placements import placements
 from .api_util import flatten_axes, flatten_fun
@@ -180,7 +180,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     """
     check_callable(fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    checks.vmap_axes(in_axes, out_axes)
+    checks.vmap_axes(in_axes, out_axes, spec_types)
 
     @api_boundary
     def vmap_f(*args, **kwargs):
@@ -294,7 +294,7 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     """
     check_callable(fun)
     traced = fun if isinstance(fun, TracedFunction) else TracedFunction(fun, Options())
-    with shapes_only():
+    with shapes_only(True):
         return _out_struct(*traced.jaxpr(args, kwargs))
 
 

@@ -43,6 +43,7 @@ class AxisData(NamedTuple):
 # Type registry: a class of containers with batch dimensions of their own -> an object whose method
 # `vmap` maps over them, and over arrays.
 containers: dict[type, Any] = {}
+spec_types: set[type] = {int}  # the classes of what says in which dimension the examples lie
 
 
 # ----------------------------------------------------------------------------------------------

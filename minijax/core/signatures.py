@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..checks import arguments as checks
 from ..source import DebugInfo, fun_sourceinfo
@@ -122,45 +122,13 @@ def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Map
                      results)
 
 
-def result_paths(tree: Any) -> tuple[str, ...]:
-    """A name like `result['w'][0]` for each leaf of a function's result."""
-    return leaf_names("result", tree)
-
-
 def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
     """A name like `init['w'][0]` for each leaf of the argument `name`."""
     return tuple(name + path_text(path) for path, _ in leaves_with_path(tree))
 
 
 # ----------------------------------------------------------------------------------------------
-# Static and donated arguments
-
-
-class ResolvedArgs(NamedTuple):
-    """Which arguments `jit` treats specially, by number and by name."""
-
-    donate_argnums: tuple[int, ...]
-    donate_argnames: tuple[str, ...]
-    static_argnums: tuple[int, ...]
-    static_argnames: tuple[str, ...]
-
-
-def resolve_argnums(fun: Callable, signature: Signature | None,
-                    donate_argnums: int | Sequence[int] | None,
-                    donate_argnames: str | Iterable[str] | None,
-                    static_argnums: int | Sequence[int] | None,
-                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
-    """Complete numbers from names and names from numbers, and check both against the signature.
-
-    Raises ValueError for a number or name that the function does not take, and for a name that
-    is both static and donated.
-    """
-    if signature is None:
-        checks.donated_by_number(fun, donate_argnames)
-    donated = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
-    static = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
-    checks.static_and_donated(signature, static, donated)
-    return ResolvedArgs(*donated, *static)
+# Static arguments
 
 
 def infer_argnums_and_argnames(
@@ -189,9 +157,10 @@ def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tupl
     numbers = ensure_index_tuple(() if given[0] is None else given[0])
     if not (numbers or given[1]):
         return (), ()
-    resolved = resolve_argnums(fun, fun_signature(fun), None, None, numbers or None,
-                               given[1] or None)
-    return resolved.static_argnums, resolved.static_argnames
+    signature = fun_signature(fun)
+    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
+    checks.static_and_donated(signature, static, ((), ()))
+    return static
 
 
 def fun_signature(fun: Callable) -> Signature | None:

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -153,9 +151,9 @@ class DynamicJaxprTrace(Trace):
 
     def _meet(self, x: Tracer) -> None:
         """A tracer of another trace is about to become a constant."""
-        drop_dead_code = _unchecked.get()
+        drop_dead_code = unchecked_constants.value
         if drop_dead_code is None:
-            checks.outer_tracer(self, x, _shapes_only.get())
+            checks.outer_tracer(self, x, shapes_only.value)
         else:
             drops_dead_code(self, drop_dead_code)
 
@@ -241,38 +239,18 @@ def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugIn
 # ----------------------------------------------------------------------------------------------
 # Values of other traces as constants.
 
-DropDeadCode = Callable[["ClosedJaxpr"], "ClosedJaxpr"]
+# While it is set, no tracer of another trace is refused. A trace that meets such a tracer drops its
+# dead code when it ends, by this function, because dead code may read the tracer.
+unchecked_constants = settings.State("", None, lambda drop_dead_code: drop_dead_code, "")
 
-_unchecked: ContextVar[DropDeadCode | None] = ContextVar("unchecked", default=None)
-_with_dead_code: weakref.WeakKeyDictionary[Trace, DropDeadCode] = weakref.WeakKeyDictionary()
+# While it is true, jaxprs are traced for the types of their results, and will not run. So a value
+# of the transformation above may be a constant of theirs.
+shapes_only = settings.State("", False, bool, "")
 
-
-@contextmanager
-def unchecked_constants(drop_dead_code: DropDeadCode) -> Iterator[None]:
-    """Within the block, no tracer of another trace is refused. A trace that meets such a tracer
-    drops its dead code when it ends, because dead code may read the tracer."""
-    token = _unchecked.set(drop_dead_code)
-    try:
-        yield
-    finally:
-        _unchecked.reset(token)
+_with_dead_code: weakref.WeakKeyDictionary[Trace, Callable] = weakref.WeakKeyDictionary()
 
 
-_shapes_only: ContextVar[bool] = ContextVar("shapes_only", default=False)
-
-
-@contextmanager
-def shapes_only() -> Iterator[None]:
-    """Within the block, jaxprs are traced for the types of their results, and will not run. So a
-    value of the transformation above may be a constant of theirs."""
-    token = _shapes_only.set(True)
-    try:
-        yield
-    finally:
-        _shapes_only.reset(token)
-
-
-def drops_dead_code(trace: Trace, drop_dead_code: DropDeadCode) -> None:
+def drops_dead_code(trace: Trace, drop_dead_code: Callable) -> None:
     """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
     if trace.staging:
         _with_dead_code[trace] = drop_dead_code

@@ -11,7 +11,6 @@ In JAX: `jax/_src/core.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..checks import jaxpr as checks
 from ..errors import JaxprTypeError
@@ -125,30 +124,6 @@ def _result_avals(eqn: JaxprEqn, in_avals: list[ShapedArray]) -> Sequence[Shaped
     except (TypeError, ValueError) as error:
         raise _IllTyped(_escaped(f"{eqn.primitive} cannot be applied here: {error}")) from error
     return out if eqn.primitive.multiple_results else (out,)
-
-
-# What a parameter may be, in words, and the test for it.
-PARAMETER_KINDS: dict[str, Callable[[Any], bool]] = {
-    "bool": lambda x: type(x) is bool,
-    "non-negative int": lambda x: isinstance(x, int) and x >= 0,
-    "ClosedJaxpr": lambda x: isinstance(x, ClosedJaxpr),
-    "tuple of ClosedJaxpr": lambda x: isinstance(x, tuple)
-    and all(isinstance(jaxpr, ClosedJaxpr) for jaxpr in x),
-}
-
-
-def check_parameters(primitive: str, kind: str, **parameters: Any) -> None:
-    """Raise `JaxprTypeError` if a parameter of an equation is not of the kind that it must be.
-
-    Args:
-      primitive: the name of the equation's primitive.
-      kind: a key of `PARAMETER_KINDS`.
-      parameters: the parameters that must be of that kind.
-    """
-    for name, value in parameters.items():
-        if not PARAMETER_KINDS[kind](value):
-            raise JaxprTypeError(f"invalid {primitive} param {name} of type "
-                                 f"{type(value).__name__}, {kind} required: {value}")
 
 
 def _check_jit(*in_avals: ShapedArray, jaxpr: ClosedJaxpr, **_) -> list[ShapedArray]:

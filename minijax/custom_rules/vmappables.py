@@ -15,7 +15,7 @@ import numpy as np
 
 from ..checks import api as checks
 from ..core.api_util import flatten_axes
-from ..core.batching import BatchTracer, batch_subtrace, containers, matchaxis
+from ..core.batching import BatchTracer, batch_subtrace, containers, matchaxis, spec_types
 from ..core.core import Tracer, current_trace, typeof
 from ..core.placements import placements
 from ..core.tree import tree_flatten
@@ -56,7 +56,7 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, t
       make_iota: the numbers of the examples, for an axis size of class `axis_size_type`.
     """
     containers[data_type] = Vmappable(axis_size_type, to_elt, from_elt)
-    checks.spec_types.add(spec_type)
+    spec_types.add(spec_type)
     if make_iota is not None:
         make_iota_handlers[axis_size_type] = make_iota
 

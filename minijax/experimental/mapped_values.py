@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks.api import spec_types
 from ..core.batching import (
     BatchTrace,
     BatchTracer,
     WithTrace,
     primitive_batchers,
+    spec_types,
     unmapped_aval,
 )
 from ..core.core import Tracer, current_trace, set_current_trace, state, typeof

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from inspect import Signature
+from typing import Any, NamedTuple
 
 from ..checks import arguments as checks
 from ..checks.tree import rebased
 from ..core.api_util import positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
-from ..core.signatures import weak_arg_names
+from ..core.signatures import infer_argnums_and_argnames, leaf_names, weak_arg_names
 from ..core.tree import PyTreeDef, tree_structure
 from ..source import DebugInfo, fun_sourceinfo
 
@@ -72,3 +73,35 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
     *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
     names = weak_arg_names(fun, tree_structure(tuple(dynamic)), statics)
     return DebugInfo(traced_for, fun_sourceinfo(fun), names)
+
+
+class ResolvedArgs(NamedTuple):
+    """Which arguments `jit` treats specially, by number and by name."""
+
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+
+
+def resolve_argnums(fun: Callable, signature: Signature | None,
+                    donate_argnums: int | Sequence[int] | None,
+                    donate_argnames: str | Iterable[str] | None,
+                    static_argnums: int | Sequence[int] | None,
+                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
+    """Complete numbers from names and names from numbers, and check both against the signature.
+
+    Raises ValueError for a number or name that the function does not take, and for a name that
+    is both static and donated.
+    """
+    if signature is None:
+        checks.donated_by_number(fun, donate_argnames)
+    donated = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
+    static = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
+    checks.static_and_donated(signature, static, donated)
+    return ResolvedArgs(*donated, *static)
+
+
+def result_paths(tree: Any) -> tuple[str, ...]:
+    """A name like `result['w'][0]` for each leaf of a function's result."""
+    return leaf_names("result", tree)

@@ -40,11 +40,12 @@ from ..core.jit import (
 )
 from ..core.lowering import used_variables
 from ..core.placements import placements
-from ..core.signatures import ResolvedArgs, fun_signature, resolve_argnums
+from ..core.signatures import fun_signature
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.tracebacks import hide_frames
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.util import partition_list, split_list
+from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import Asked, DonatingModule, ProgramModule, asked
@@ -342,7 +343,7 @@ class PjitFunction(JitFunction):
         Args:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
-        with shapes_only():
+        with shapes_only(True):
             return self.trace(*args, **kwargs).out_info
 
     def _program(self, call: Call, tracing: Tracing) -> Program:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minijax.checks.api import spec_types
 from minijax.core import batching
+from minijax.core.batching import spec_types
 from minijax.core.core import pytype_aval_mappings, value_handlers
 from minijax.custom_rules import vmappables
 from tests.oracle import both, subject

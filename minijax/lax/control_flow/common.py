@@ -39,6 +39,7 @@ from ...core.signatures import traced_info, weak_arg_names
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
 from ...core.tree import PyTreeDef, leaf_paths, tree_structure
 from ...core.util import partition_list
+from ...errors import JaxprTypeError
 from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import SequenceKey, keystr
@@ -497,3 +498,30 @@ def branch_number(branches_platforms: Sequence[tuple[str, ...] | None]) -> int:
 def region_arguments(ctx: Body, avals: Iterable[ShapedArray]) -> list[Value]:
     """Fresh values of these types, for the arguments of a region."""
     return [Value(ctx.fresh(), aval) for aval in avals]
+
+
+# ----------------------------------------------------------------------------------------------
+# Parameters of equations
+
+# What a parameter may be, in words, and the test for it.
+PARAMETER_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda x: type(x) is bool,
+    "non-negative int": lambda x: isinstance(x, int) and x >= 0,
+    "ClosedJaxpr": lambda x: isinstance(x, ClosedJaxpr),
+    "tuple of ClosedJaxpr": lambda x: isinstance(x, tuple)
+    and all(isinstance(jaxpr, ClosedJaxpr) for jaxpr in x),
+}
+
+
+def check_parameters(primitive: str, kind: str, **parameters: Any) -> None:
+    """Raise `JaxprTypeError` if a parameter of an equation is not of the kind that it must be.
+
+    Args:
+      primitive: the name of the equation's primitive.
+      kind: a key of `PARAMETER_KINDS`.
+      parameters: the parameters that must be of that kind.
+    """
+    for name, value in parameters.items():
+        if not PARAMETER_KINDS[kind](value):
+            raise JaxprTypeError(f"invalid {primitive} param {name} of type "
+                                 f"{type(value).__name__}, {kind} required: {value}")

@@ -50,7 +50,7 @@ from ...core.transposition import (
     transpose_jaxpr,
 )
 from ...core.tree import leaf_paths, tree_flatten
-from ...core.typecheck import check_parameters, custom_typechecks
+from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
@@ -65,6 +65,7 @@ from .common import (
     Staged,
     branch_number,
     by_extension,
+    check_parameters,
     check_references,
     either,
     fixed_by,

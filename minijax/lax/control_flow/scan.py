@@ -32,7 +32,7 @@ from ...core.primitives import broadcast_in_dim_p, ensure_array
 from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import leaf_paths, tree_flatten, tree_map
-from ...core.typecheck import check_parameters, custom_typechecks
+from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
@@ -44,6 +44,7 @@ from .common import (
     batch_jaxpr_to,
     by_extension,
     check_carry,
+    check_parameters,
     check_references,
     evaluate_compiled,
     fixpoint,

@@ -43,7 +43,7 @@ from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
-from ...core.typecheck import check_parameters, custom_typechecks
+from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, JaxprTypeError
 from ...pytree.arguments import argument_avals
@@ -56,6 +56,7 @@ from .common import (
     batch_jaxpr_to,
     by_extension,
     check_carry,
+    check_parameters,
     check_references,
     evaluate_compiled,
     fixpoint,
