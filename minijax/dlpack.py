@@ -1,6 +1,7 @@
 """The public names of `jax.dlpack`: arrays shared with other libraries, without copying."""
 
 # chapter 1
+from .core.boundary import public
 from .core.dtypes import dtype as _dtype
 
 _NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32
@@ -25,6 +26,7 @@ def is_supported_dtype(dtype) -> bool:
 from .numpy import from_dlpack as _from_dlpack
 
 
+@public
 def from_dlpack(external_array, device=None, copy=None):
     """`jnp.from_dlpack`: an array of another library, through the DLPack protocol.
 

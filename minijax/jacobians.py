@@ -22,7 +22,7 @@ from .checks.arguments import check_callable
 from .core import dtypes
 from .core.api import jvp, vjp, vmap
 from .core.api_util import argnums_partial, ensure_index
-from .core.boundary import api_boundary
+from .core.boundary import api_boundary, public
 from .core.core import ShapedArray, typeof
 from .core.forward import zeros
 from .core.primitives import add, constant, convert, convert_element_type_p, eq, reshape
@@ -34,6 +34,7 @@ from .pytree.functions import tree_transpose
 from .source import wraps
 
 
+@public
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
            holomorphic: bool = False) -> Callable:
     """A function that returns the Jacobian of `fun`, column by column (forward mode).
@@ -71,6 +72,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     return api_boundary(jacfwd_f)
 
 
+@public
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
            holomorphic: bool = False, allow_int: bool = False) -> Callable:
     """A function that returns the Jacobian of `fun`, row by row (reverse mode).
@@ -97,6 +99,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     return api_boundary(jacrev_f)
 
 
+@public
 def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
             holomorphic: bool = False) -> Callable:
     """A function that returns the Hessian of `fun`: forward mode over reverse mode.

@@ -146,6 +146,7 @@ from .api_util import flatten_axes, flatten_fun
 # vmap
 
 
+@public
 def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
          axis_size: int | None = None, spmd_axis_name: Hashable | None = None) -> Callable:
     """Turn a function of one example into a function of many, without a loop.

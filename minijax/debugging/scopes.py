@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from ..core.boundary import public
 from ..source import fun_name, source, wraps
 
 
@@ -43,6 +44,7 @@ class named_scope(contextlib.ContextDecorator):
         source.names = self._outside
 
 
+@public
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     """`fun`, whose operations belong to a scope of this name.
 

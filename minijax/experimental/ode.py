@@ -21,6 +21,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.api import vjp, vmap
+from ..core.boundary import public
 from ..core.core import valid_jaxtype
 from ..core.operators import promote_dtypes_inexact
 from ..core.tree import tree_leaves, tree_map
@@ -53,6 +54,7 @@ MIDDLE = [6025192743 / 30085553152 / 2, 0, 51252292925 / 65400821598 / 2,
           -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2]
 
 
+@public
 def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf,
            hmax=np.inf) -> Any:
     """The solution of y'(t) = func(y, t, *args), from y0 at the first of the times.

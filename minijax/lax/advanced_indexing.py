@@ -531,6 +531,7 @@ class IndexUpdateRef:
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
+    @public
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: str | GatherScatterMode | None = None, fill_value=None,
             wrap_negative_indices: bool = True, out_sharding=None):
@@ -547,28 +548,34 @@ class IndexUpdateRef:
             return indexing.getitem(self.array, self.index)
         return take_index(self.array, self.index, **options)
 
+    @public
     def set(self, values, **options):
         """`x[index] = values`; of several for one element, any one may win."""
         return scatter_index(self.array, self.index, values, scatter, **options)
 
+    @public
     def add(self, values, **options):
         """`x[index] += values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_add, **options)
 
+    @public
     def subtract(self, values, **options):
         """`x[index] -= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_sub, **options)
 
+    @public
     def multiply(self, values, **options):
         """`x[index] *= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_mul, **options)
 
     mul = multiply
 
+    @public
     def divide(self, values, **options):
         """`x[index] /= values`, repeated indices as often as they occur."""
         return self.array / self._factors(values, options)
 
+    @public
     def power(self, values, **options):
         """`x[index] **= values`, repeated indices as often as they occur."""
         return self.array ** self._factors(values, options)
@@ -577,14 +584,17 @@ class IndexUpdateRef:
         ones = full_like(self.array, 1)
         return scatter_index(ones, self.index, values, scatter_mul, **options)
 
+    @public
     def min(self, values, **options):
         """`x[index] = minimum(x[index], values)`."""
         return scatter_index(self.array, self.index, values, scatter_min, **options)
 
+    @public
     def max(self, values, **options):
         """`x[index] = maximum(x[index], values)`."""
         return scatter_index(self.array, self.index, values, scatter_max, **options)
 
+    @public
     def apply(self, func: Callable, **options):
         """`x[index] = func(x[index])`, repeated indices as often as they occur.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import register_lowering, tensor_type, with_dtype, with_shape
@@ -95,6 +96,7 @@ primitive_batchers[approx_top_k_p] = _batching
 register_lowering(approx_top_k_p, _lower)
 
 
+@public
 def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
                  reduction_input_size_override: int = -1, aggregate_to_topk: bool = True):
     """The `k` greatest elements along a dimension, and their indices, most of them at least.
@@ -124,6 +126,7 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
         reduction_input_size_override=reduction_input_size_override)
 
 
+@public
 def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
                  reduction_input_size_override: int = -1, aggregate_to_topk: bool = True):
     """The `k` least elements along a dimension, and their indices: see `approx_max_k`.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp2
 from ..core.primitives import select
@@ -78,6 +79,7 @@ bessel_i0e_p = special_primitive("bessel_i0e", 1, lower_program(_order_zero))
 bessel_i1e_p = special_primitive("bessel_i1e", 1, chlo_rule("bessel_i1e"))
 
 
+@public
 def bessel_i0e(x):
     """exp(-|x|) I₀(x), where I₀ is the modified Bessel function of order 0, elementwise.
 
@@ -93,6 +95,7 @@ def bessel_i0e(x):
     return bessel_i0e_p.bind(x)
 
 
+@public
 def bessel_i1e(x):
     """exp(-|x|) I₁(x), where I₁ is the modified Bessel function of order 1, elementwise.
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
 from ..core.lowering import comparison_kind, convert, emit, register_lowering, tensor_type
@@ -84,6 +85,7 @@ defjvp_zero(bitcast_convert_type_p)
 register_lowering(bitcast_convert_type_p, _lower_bitcast)
 
 
+@public
 def bitcast_convert_type(operand, new_dtype):
     """The bits of `operand` read as elements of another type.
 
@@ -146,11 +148,13 @@ clz_p = _count("clz", _clz, lambda ctx, x: emit(ctx, "count_leading_zeros", x))
 population_count_p = _count("population_count", _popcount, _lower_popcount)
 
 
+@public
 def clz(x):
     """How many bits are zero before the first that is one, elementwise, of integers."""
     return clz_p.bind(x)
 
 
+@public
 def population_count(x):
     """How many bits are one, elementwise, of integers."""
     return population_count_p.bind(x)
@@ -162,6 +166,7 @@ defbroadcasting(nextafter_p)
 register_lowering(nextafter_p, chlo_rule("next_after"))
 
 
+@public
 def nextafter(x1, x2):
     """The number next to `x1` in the direction of `x2`, elementwise.
 
@@ -199,6 +204,7 @@ defjvp_zero(mulhi_p)
 register_lowering(mulhi_p, chlo_rule("mulhi"))
 
 
+@public
 def mulhi(x, y, /):
     """The upper half of the bits of the product, elementwise, of integers.
 

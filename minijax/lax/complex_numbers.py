@@ -10,6 +10,7 @@ from ..checks import primitives as checks
 from ..core import primitives as lax
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
+from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import cast_rule, emit, register_lowering
@@ -143,6 +144,7 @@ register_lowering(conj_p, _lower_conj)
 defvectorized(conj_p)
 
 
+@public
 def conj(x):
     """Elementwise complex conjugate; a real `x` becomes complex."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)

@@ -192,6 +192,7 @@ def _features_moved(x, source, destination):
     return x if order == list(range(ndim)) else transpose(x, order)
 
 
+@public
 def conv_general_dilated_local(
     lhs, rhs, window_strides: Sequence[int], padding: Padding, filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..checks import primitives as checks
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.evaluation import in_bytes
 from ..core.forward import deflinear_jvp, primitive_jvps
@@ -70,6 +71,7 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
             return np.flip(numpy_rule(np.flip(x, axis), axis), axis)
         return numpy_rule(x, axis)
 
+    @public
     def function(operand, axis: int = 0, reverse: bool = False):
         return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 

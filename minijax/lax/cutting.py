@@ -42,6 +42,7 @@ from ..core.primitives import (
     shape_primitive,
     sub,
 )
+from ..core.tracebacks import hide_frames
 from ..core.transposition import deflinear2, deftranspose, is_undefined_primal, primitive_transposes
 from .families import all_at_front
 from .shaping import full_like, squeeze
@@ -106,11 +107,15 @@ def concatenate(operands: Sequence, dimension: int):
       ValueError: no operands.
       TypeError: shapes or dtypes that do not fit.
     """
-    if len(operands) == 0:
-        raise ValueError("concatenate requires at least one array, got an empty sequence.")
-    if len(operands) == 1 and hasattr(operands[0], "aval"):
-        return operands[0]
-    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
+    try:
+        if len(operands) == 0:
+            raise ValueError("concatenate requires at least one array, got an empty sequence.")
+        if len(operands) == 1 and hasattr(operands[0], "aval"):
+            return operands[0]
+        return concatenate_p.bind(*operands, dimension=operator.index(dimension))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------
@@ -256,10 +261,14 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
     >>> lax.slice(jnp.arange(6), (1,), (6,), (2,)).tolist()
     [1, 3, 5]
     """
-    starts = integers("slice: start_indices", start_indices)
-    limits = integers("slice: limit_indices", limit_indices)
-    steps = None if strides is None else integers("slice: strides", strides)
-    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
+    try:
+        starts = integers("slice: start_indices", start_indices)
+        limits = integers("slice: limit_indices", limit_indices)
+        steps = None if strides is None else integers("slice: strides", strides)
+        return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1,
@@ -286,13 +295,17 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     Raises:
       IndexError: `index` is out of bounds.
     """
-    size = size_along("index_in_dim", typeof(operand).shape, axis)
-    index = operator.index(index)
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
-    index = index + size if index < 0 else index
-    piece = slice_in_dim(operand, index, index + 1, 1, axis)
-    return piece if keepdims else squeeze(piece, (axis,))
+    try:
+        size = size_along("index_in_dim", typeof(operand).shape, axis)
+        index = operator.index(index)
+        if not -size <= index < size:
+            raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+        index = index + size if index < 0 else index
+        piece = slice_in_dim(operand, index, index + 1, 1, axis)
+        return piece if keepdims else squeeze(piece, (axis,))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

@@ -117,9 +117,13 @@ def mul(x, y, *, out_dtype=None):
     Raises:
       TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.
     """
-    if out_dtype is not None:
-        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
-    return mul_p.bind(x, y)
+    try:
+        if out_dtype is not None:
+            x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+        return mul_p.bind(x, y)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def integer_pow(x, y: int):
@@ -132,7 +136,11 @@ def integer_pow(x, y: int):
     Raises:
       TypeError: an integer array and a negative `y`.
     """
-    return integer_pow_p.bind(x, y=operator.index(y))
+    try:
+        return integer_pow_p.bind(x, y=operator.index(y))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def reciprocal(x):
@@ -141,7 +149,11 @@ def reciprocal(x):
     Args:
       x: a floating point or complex array.
     """
-    return integer_pow(x, -1)
+    try:
+        return integer_pow(x, -1)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def select_n(which, *cases):
@@ -154,9 +166,13 @@ def select_n(which, *cases):
     Raises:
       TypeError: shapes or dtypes that do not fit.
     """
-    if not cases:
-        raise ValueError("select_n() must have at least one case")
-    return select_n_p.bind(which, *cases)
+    try:
+        if not cases:
+            raise ValueError("select_n() must have at least one case")
+        return select_n_p.bind(which, *cases)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def convert_element_type(operand, new_dtype):
@@ -415,6 +431,10 @@ def clamp(min, x, max):
     Raises:
       TypeError: shapes or dtypes that do not fit.
     """
-    return clamp_p.bind(min, x, max)
+    try:
+        return clamp_p.bind(min, x, max)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 

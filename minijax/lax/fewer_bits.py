@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import defvectorized
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import register_lowering
@@ -59,6 +60,7 @@ defvectorized(reduce_precision_p)
 register_lowering(reduce_precision_p, _lower_reduced)
 
 
+@public
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
     """The elements rounded to a floating point type of so many bits; the dtype stays.
 

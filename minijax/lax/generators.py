@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.batching import moveaxis, primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
@@ -84,6 +85,7 @@ defjvp_zero(rng_bit_generator_p)
 register_lowering(rng_bit_generator_p, _lower_bits)
 
 
+@public
 def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
                       algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *,
                       out_sharding=None):
@@ -141,6 +143,7 @@ rng_uniform_p.def_impl(functools.partial(apply_primitive, rng_uniform_p))
 register_lowering(rng_uniform_p, _lower_uniform)
 
 
+@public
 def rng_uniform(a, b, shape: Sequence[int]):
     """Random numbers in `[a, b)`, others at every call: not reproducible.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp
 from ..core.primitives import select
@@ -80,6 +81,7 @@ regularized_incomplete_beta_p = special_primitive(
     "regularized_incomplete_beta", 3, lower_program(_beta_program))
 
 
+@public
 def betainc(a, b, x):
     """The regularized incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt, elementwise: the
     probability that a sample of the beta distribution is below x.

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp, defjvp2, instantiate_zeros, jvpfun
 from ..core.primitives import convert, select
@@ -194,6 +195,7 @@ igammac_p = special_primitive(
     "igammac", 2, lower_program(lambda a, x: _probability(a, x, upper=True)))
 
 
+@public
 def igamma(a, x):
     """The regularized lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ exp(-t) dt,
     elementwise: the probability that a sample of the gamma distribution is below x.
@@ -210,6 +212,7 @@ def igamma(a, x):
     return igamma_p.bind(a, x)
 
 
+@public
 def igammac(a, x):
     """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where that is
     small, elementwise.
@@ -293,6 +296,7 @@ random_gamma_grad_by_a_p = special_primitive(
     "random_gamma_grad_by_a", 2, _in_double(_movement_by_a))
 
 
+@public
 def igamma_grad_a(a, x):
     """The derivative of `igamma` by `a`, elementwise.
 
@@ -308,6 +312,7 @@ def igamma_grad_a(a, x):
     return igamma_grad_a_p.bind(a, x)
 
 
+@public
 def random_gamma_grad(a, x):
     """How a sample `x` of the gamma distribution moves with the parameter `a`, at a fixed
     probability P(a, x), elementwise.

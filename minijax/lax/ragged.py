@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from .bitwise import bitwise_and
@@ -49,6 +50,7 @@ class RaggedDotDimensionNumbers:
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
+@public
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None,
                group_offset=None, out_sharding=None):
     """Each group of rows of a matrix, times a matrix of its own.
@@ -76,6 +78,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
                               group_offset, out_sharding)
 
 
+@public
 def ragged_dot_general(lhs, rhs, group_sizes,
                        ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision=None,
                        preferred_element_type=None, group_offset=None, out_sharding=None):

@@ -12,6 +12,7 @@ import numpy as np
 from ..checks import primitives as checks
 from ..core import dtypes
 from ..core.batching import defreducer
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.evaluation import accumulate_wide, extreme_of, minimum
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
@@ -60,6 +61,7 @@ def reduction_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Ca
 def reduction_function(primitive: Primitive, doc: str) -> Callable:
     """The public function of a reduction."""
 
+    @public
     def function(operand, axes: Sequence[int]):
         return primitive.bind(operand, axes=integers(f"{primitive}: axes", axes))
 
@@ -123,6 +125,7 @@ for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)
 
 
+@public
 def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     """The sum over `axes`.
 
@@ -264,6 +267,7 @@ def _bind_arg(primitive, operand, axis, index_dtype):
     return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=index_dtype)
 
 
+@public
 def argmax(operand, axis: int, index_dtype):
     """The index of the first maximum (of the first NaN, if any) along `axis`.
 
@@ -279,6 +283,7 @@ def argmax(operand, axis: int, index_dtype):
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
+@public
 def argmin(operand, axis: int, index_dtype):
     """The index of the first minimum (of the first NaN, if any) along `axis`: see `argmax`."""
     return _bind_arg(argmin_p, operand, axis, index_dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
+from ..core.boundary import public
 from ..core.evaluation import in_bytes
 from ..core.forward import defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
@@ -81,6 +82,7 @@ for p in (floor_p, ceil_p, sign_p, is_finite_p, round_p):
     defjvp_zero(p)
 
 
+@public
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     """Elementwise rounding to whole numbers.
 

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.lowering import register_lowering
 from ..core.primitives import convert, mul
@@ -26,6 +27,7 @@ from .shaping import broadcast_in_dim, full, reshape
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
+@public
 def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
                preferred_element_type=None):
     """`(lhs * lhs_scale) @ (rhs * rhs_scale)`, where a scale is that of a block of elements.

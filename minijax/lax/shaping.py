@@ -46,6 +46,7 @@ from .sizes import canonical_shape, integers, known_sizes
 # Repeating elements
 
 
+@public
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all the `shapes` broadcast to, by NumPy's rules.
 
@@ -216,6 +217,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
         raise
 
 
+@public
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     """`operand` with the dimensions from `start_dimension` up to `stop_dimension` made one."""
     shape = typeof(operand).shape
@@ -472,6 +474,7 @@ primitive_batchers[rev_p] = _batch_rev
 register_lowering(rev_p, _lower_rev)
 
 
+@public
 def rev(operand, dimensions: Sequence[int]):
     """`operand` with its elements in reverse order along these dimensions.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.boundary import public
 from .sizes import known_sizes
 
 
@@ -34,6 +35,7 @@ def places(n: int, window: int, stride: int) -> int:
     return max((n - window) // stride + 1, 0)
 
 
+@public
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                     window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
     """The padding that a name stands for, as `(low, high)` for each dimension.

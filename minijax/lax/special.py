@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..core.boundary import public
 from ..core.core import Primitive
 from ..core.forward import defjvp
 from ..core.primitives import elementwise_type, make_primitive
@@ -54,6 +55,7 @@ polygamma_p = special_primitive("polygamma", 2, chlo_rule("polygamma"))
 zeta_p = special_primitive("zeta", 2, chlo_rule("zeta"))
 
 
+@public
 def polygamma(m, x):
     """Derivative number `m` of `digamma`, elementwise.
 
@@ -71,6 +73,7 @@ def polygamma(m, x):
     return polygamma_p.bind(m, x)
 
 
+@public
 def zeta(x, q):
     """Hurwitz' zeta function, the sum of (k + q)⁻ˣ over k = 0, 1, 2 …, elementwise.
 

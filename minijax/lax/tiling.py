@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.array import def_numpy
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import register_lowering
@@ -58,6 +59,7 @@ primitive_batchers[tile_p] = _tile_batching
 register_lowering(tile_p, lower_fun(_tiled))
 
 
+@public
 def tile(operand, reps: Sequence[int]):
     """`operand` repeated along each of its dimensions.
 

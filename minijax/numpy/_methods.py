@@ -33,40 +33,48 @@ from . import (
 from ._constructors import converted_on, copy, on_device
 
 
+@public
 def _round_method(self, ndigits: int | None = None):
     rounded = _ufuncs.round(self, decimals=ndigits or 0)
     return rounded.astype(int) if ndigits is None else rounded
 
 
+@public
 def _sum(self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
          promote_integers=True):
     return _reductions.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
+@public
 def _var(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
          correction=None):
     return _reductions.var(self, axis, dtype, out, ddof, keepdims, where=where,
                            correction=correction)
 
 
+@public
 def _std(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
          correction=None):
     return _reductions.std(self, axis, dtype, out, ddof, keepdims, where=where,
                            correction=correction)
 
 
+@public
 def _clip(self, min=None, max=None):
     return _special.clip(self, min=min, max=max)
 
 
+@public
 def _round(self, decimals: int = 0, out=None):
     return _ufuncs.round(self, decimals=decimals, out=out)
 
 
+@public
 def _trace(self, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     return _shaping.trace(self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype, out=out)
 
 
+@public
 def _contains(self, element):
     if element is None or isinstance(element, str):
         raise TypeError(f"Array.__contains__: unsupported operand type {type(element)}.")
@@ -79,6 +87,7 @@ def _contains(self, element):
     return bool(_reductions.any(self == element))
 
 
+@public
 def _compress(self, condition, axis: int | None = None, *, out=None, size=None, fill_value=0):
     return _indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
@@ -87,10 +96,12 @@ def _copy(self):
     return copy(self)
 
 
+@public
 def _choose(self, choices, out=None, mode: str = "raise"):
     return _editing.choose(self, choices, out, mode)
 
 
+@public
 def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "scan"):
     return _searching.searchsorted(self, v, side, sorter, method=method)
 
@@ -102,6 +113,7 @@ def _astype(self, dtype, copy: bool = False, device=None):
     return out if device is None else converted_on(out, device)
 
 
+@public
 def _to_device(self, device, *, stream=None):
     """The array on a device, as by `device_put`."""
     if stream is not None:
@@ -114,12 +126,14 @@ def _flat(self) -> Any:
                               "arr.flatten() instead.")
 
 
+@public
 def _argsort(self, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
              descending: bool = False):
     return _sorting.argsort(self, axis, kind=kind, order=order, stable=stable,
                             descending=descending)
 
 
+@public
 def _flatten(self, order: str = "C", *, out_sharding=None):
     return _shaping.ravel(self, order=order, out_sharding=out_sharding)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax import dtypes as lax_dtypes
 from ._constructors import asarray
 
@@ -26,6 +27,7 @@ class ScalarType(type):
     def __numpy_dtype__(cls) -> np.dtype:
         return cls.dtype
 
+    @public
     def __call__(cls, x) -> Any:
         return asarray(x, dtype=cls.dtype)
 

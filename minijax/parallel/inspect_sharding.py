@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive
 from ..core.effects import (
     Effect,
@@ -44,6 +45,7 @@ inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 sees_to_places.add(inspect_sharding_p)
 
 
+@public
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
     """Call a function with the sharding of each array of a pytree, also inside of `jit`.
 
@@ -64,6 +66,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
     tree_map(lambda x: inspect_sharding_p.bind(x, callback=callback), value)
 
 
+@public
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Print a picture of which device holds which part of an array, also inside of `jit`.
 

@@ -28,6 +28,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..checks.sequences import iterable
+from ..core.boundary import public
 from ..core.core import eval_trace, state
 from ..runtime.devices import devices as all_devices
 from ..settings import Override, State, traced_settings
@@ -411,6 +412,7 @@ no_abstract_mesh = AbstractMesh((), ())
 no_mesh = Mesh(np.empty((), dtype=object), ())
 
 
+@public
 def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *,
               devices: Sequence[Any] | None = None) -> Mesh:
     """A mesh of the first devices there are.

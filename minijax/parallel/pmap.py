@@ -102,6 +102,7 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
         name, *axes, axes_tree, static, ensure_index_tuple(donate_argnums), backend, axis_size,
         devices if devices is None else tuple(devices)))
 
+    @api_boundary
     @wraps(fun)
     def wrapped(*args, **kwargs):
         if process_count(backend) > 1 and devices is None and state.trace is eval_trace:

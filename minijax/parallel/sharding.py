@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.boundary import public
 from ..lax.sizes import integers
 from .mesh import AbstractMesh, Mesh, is_local
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
@@ -215,6 +216,7 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}{_memory_text(self)})"
 
 
+@public
 def make_single_device_sharding(device: Any, *,
                                 memory_kind: str | None = None) -> SingleDeviceSharding:
     """The sharding of arrays on one device: `SingleDeviceSharding(device)`."""

@@ -6,11 +6,13 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..core.boundary import public
 from .sharding import Sharding
 
 _CHARACTER = 2.5  # how much higher than wide it is
 
 
+@public
 def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: bool = True,
                        scale: float = 1.0, min_width: int = 9, max_width: int = 80,
                        color_map: Callable | None = None) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import settings
 from ..core.batching import WithTrace, primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.extension import Extension, register, remove
 from ..core.lowering import register_lowering
@@ -132,6 +133,7 @@ def varies(x, axes: tuple, name: str) -> bool:
     return True in states
 
 
+@public
 def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
     """The same values, in a type that says another thing of an axis.
 

@@ -47,6 +47,7 @@ tree_structure = _public(trees.tree_structure)
 _UNSPECIFIED: Any = type("Unspecified", (), {"__repr__": lambda self: "<unspecified>"})()
 
 
+@public
 def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED,
                 is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves, from left to right.
@@ -64,6 +65,7 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
     return functools.reduce(function, leaves, initializer)
 
 
+@public
 def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
                             identity: Any = _UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
     """Combine the leaves pairwise, in a balanced way: depth log n instead of n.
@@ -98,6 +100,7 @@ def _combine(operation, xs):
     return operation(_combine(operation, xs[:middle]), _combine(operation, xs[middle:]))
 
 
+@public
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
@@ -112,6 +115,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 # Structures and types as values
 
 
+@public
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures one level down.
 
@@ -122,6 +126,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
+@public
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure has a single node: a leaf, or a container with nothing in it.
 
@@ -137,6 +142,7 @@ def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
     return treedef is LEAF
 
 
+@public
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every element is a leaf.
 
@@ -151,6 +157,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     return len(leaves) == len(values) and all(map(operator.is_, leaves, values))
 
 
+@public
 def is_tree_node(typ: type) -> bool:
     """Whether values of a type are containers: a registered type, or a namedtuple.
 
@@ -165,6 +172,7 @@ def is_tree_node(typ: type) -> bool:
 _IN_TUPLES = (tuple, dict, type(None), Partial)  # nodes whose children JAX gives as a tuple
 
 
+@public
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """The children and the aux data of a node.
 
@@ -182,6 +190,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return (tuple(children) if type(tree) in _IN_TUPLES else [*children]), aux
 
 
+@public
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
     """The (key, child) pairs and the aux data of a node; ValueError for a leaf.
 
@@ -203,6 +212,7 @@ def _node_type_or_error(tree):
     return node_type
 
 
+@public
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose elements have the given structures.
 
@@ -221,6 +231,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 # Transpose
 
 
+@public
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
                    pytree_to_transpose: Any) -> Any:
     """Turn an outer structure of inner ones into an inner structure of outer ones.

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..checks import tree as checks
 from ..checks.sequences import iterable
+from ..core.boundary import public
 from ..core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from ..core.tree import (
     LEAF,
@@ -18,6 +19,7 @@ from ..core.tree import (
 )
 
 
+@public
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """Write a key path as text.
 
@@ -42,6 +44,7 @@ def _simple_key(key: KeyEntry) -> str:
     return str(key)
 
 
+@public
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
@@ -78,6 +81,7 @@ def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, An
     return make_treedef(node_type, aux, tuple(subtrees))
 
 
+@public
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
@@ -95,6 +99,7 @@ def tree_leaves_with_path(
 generate_key_paths = tree_leaves_with_path
 
 
+@public
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
                        is_leaf: Callable[..., bool] | None = None,
                        is_leaf_takes_path: bool = False) -> Any:

@@ -30,6 +30,7 @@ def register_node_type(node_type: NodeType) -> None:
     registry.setdefault(node_type.python_type, node_type)
 
 
+@public
 def register_pytree_node(
     nodetype: type,
     flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
@@ -95,6 +96,7 @@ def _checked_with_keys(flatten_with_keys, cls):
     return checked_flatten
 
 
+@public
 def register_pytree_node_class(cls: Class) -> Class:
     """Class decorator: a pytree node by its methods `tree_flatten` and (class) `tree_unflatten`.
 
@@ -146,6 +148,7 @@ def register_pytree_with_keys(
     register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
 
 
+@public
 def register_pytree_with_keys_class(cls: Class) -> Class:
     """Class decorator: a node by `tree_flatten_with_keys` and (class) `tree_unflatten`.
 
@@ -171,6 +174,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 # Dataclasses
 
 
+@public
 def static(**kwargs: Any) -> Any:
     """A dataclass field that is part of the structure, not a child: `dataclasses.field`, marked.
 
@@ -187,6 +191,7 @@ def static(**kwargs: Any) -> Any:
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
+@public
 def register_dataclass(
     nodetype: Class,
     data_fields: Sequence[str] | None = None,
@@ -299,6 +304,7 @@ def _check_fields(cls, data_fields, meta_fields, drop_fields):
         )
 
 
+@public
 def register_static(cls: Class) -> Class:
     """Class decorator: instances are nodes without children; the whole object is aux data.
 

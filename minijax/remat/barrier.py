@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.array import as_array
 from ..core.batching import primitive_batchers
+from ..core.boundary import public
 from ..core.core import Primitive
 from ..core.forward import instantiate_zeros, primitive_jvps
 from ..core.lowering import register_lowering
@@ -16,6 +17,7 @@ from ..core.tree import tree_flatten
 optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True)
 
 
+@public
 def optimization_barrier(operand: Any, /) -> Any:
     """`operand`, computed in full before anything that uses the result (in compiled programs).
 

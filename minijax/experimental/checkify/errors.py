@@ -13,6 +13,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.array import Array
 from ...core.batching import primitive_batchers
+from ...core.boundary import public
 from ...core.core import Primitive, typeof
 from ...core.effects import (
     Effect,
@@ -271,6 +272,7 @@ check_p = Primitive("check", multiple_results=True)  # no results
 sees_to_places.add(check_p)
 
 
+@public
 def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     """Check, at run time, that `pred` is true.
 
@@ -311,6 +313,7 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     _bind_check(error, debug)
 
 
+@public
 def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
     """`check` under `checkify`, and nothing elsewhere.
 

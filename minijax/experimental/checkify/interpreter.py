@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.boundary import api_boundary
+from ...core.boundary import api_boundary, public
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
 from ...core.primitives import ensure_array
@@ -39,6 +39,7 @@ automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
 
+@public
 def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Callable:
     """`f` as a function that returns what went wrong, besides its result.
 

@@ -12,8 +12,10 @@ from collections.abc import Hashable, Sequence
 
 from ...checks import core as checks
 from ...core import core
+from ...core.boundary import public
 
 
+@public
 def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
     """The size of the named axis that is being mapped over; of several, the product.
 

@@ -6,6 +6,7 @@ import enum
 
 import numpy as np
 
+from ...core.boundary import public
 from ...core.core import ShapedArray, typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import emit, register_lowering
@@ -50,6 +51,7 @@ def _eig_dtypes(dtype, **params):
 eig_p = linear_algebra_primitive("eig", (2,), _eig_shapes, _eig_dtypes, multiple_results=True)
 
 
+@public
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
         enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
         use_magma: bool | None = None):

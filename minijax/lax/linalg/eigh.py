@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
@@ -50,6 +51,7 @@ eigh_p = linear_algebra_primitive(
     multiple_results=True)
 
 
+@public
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
          subset_by_index: tuple[int, int] | None = None,
          implementation: EighImplementation | None = None):

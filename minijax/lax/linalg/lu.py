@@ -6,6 +6,7 @@ import numpy as np
 
 from ... import settings
 from ...core.api import vmap
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
 from ...core.lowering import emit, register_lowering
@@ -68,6 +69,7 @@ defjvp_zero(lu_pivots_to_permutation_p)
 _lower_swaps = register_solver(lu_pivots_to_permutation_p, lower_fun(_swaps))
 
 
+@public
 def lu_pivots_to_permutation(pivots, permutation_size: int):
     """The permutation that a sequence of row swaps makes.
 
@@ -103,6 +105,7 @@ def _lu_dtypes(dtype):
 lu_p = linear_algebra_primitive("lu", (2,), _lu_shapes, _lu_dtypes, multiple_results=True)
 
 
+@public
 def lu(x):
     """The matrices L, lower triangular with ones on the diagonal, and U, upper triangular, such
     that L U is `x` with its rows permuted.

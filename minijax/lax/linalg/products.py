@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from ...checks.primitives import dtype_kind, same_dtypes
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.lowering import register_lowering
 from ...core.primitives import make_primitive, select
@@ -36,6 +37,7 @@ symmetric_product_p = linear_algebra_primitive(
 register_lowering(symmetric_product_p, lower_fun(_symmetric_program))
 
 
+@public
 def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0,
                       symmetrize_output: bool = False):
     """alpha A Aᵀ + beta C.
@@ -109,6 +111,7 @@ cholesky_update_p.def_impl(functools.partial(apply_primitive, cholesky_update_p)
 register_lowering(cholesky_update_p, lower_fun(_update_program))
 
 
+@public
 def cholesky_update(r_matrix, w_vector):
     """The upper triangular S with Sᵀ S = Rᵀ R + w wᵀ, in n² steps.
 

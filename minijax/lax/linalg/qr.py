@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.api import vmap
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.lowering import register_lowering
@@ -35,6 +36,7 @@ geqp3_p = linear_algebra_primitive(
     accepted=[FLOAT_OR_COMPLEX, INTEGER], same_dtypes=False, multiple_results=True)
 
 
+@public
 def geqrf(a):
     """R, with reflections below its diagonal whose product is Q, and their factors.
 
@@ -47,6 +49,7 @@ def geqrf(a):
     return tuple(geqrf_p.bind(a))
 
 
+@public
 def geqp3(a, jpvt, *, use_magma: bool | None = None):
     """`geqrf` of matrices whose columns are sorted so that R's diagonal does not increase.
 
@@ -83,6 +86,7 @@ def _product_shape(a, taus):
 householder_product_p = linear_algebra_primitive("householder_product", (2, 1), _product_shape)
 
 
+@public
 def householder_product(a, taus):
     """The first columns of products of reflections I - τᵢ vᵢ vᵢᴴ.
 
@@ -135,6 +139,7 @@ def _ormqr_shape(a, taus, c, *, left, transpose):
 ormqr_p = linear_algebra_primitive("ormqr", (2, 1, 2), _ormqr_shape)
 
 
+@public
 def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
     """Products with the Q of a QR decomposition, which is not formed.
 
@@ -184,6 +189,7 @@ def _qr_dtypes(dtype, *, pivoting, **params):
 qr_p = linear_algebra_primitive("qr", (2,), _qr_shapes, _qr_dtypes, multiple_results=True)
 
 
+@public
 def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None):
     """Matrices Q with orthonormal columns and R, upper triangular, such that `x` = Q R.
 

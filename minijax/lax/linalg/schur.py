@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...core.boundary import public
 from ...core.core import ShapedArray
 from ...core.lowering import register_lowering
 from .common import check_square, linear_algebra_primitive
@@ -19,6 +20,7 @@ def _schur_shapes(shape, *, compute_schur_vectors, **params):
 schur_p = linear_algebra_primitive("schur", (2,), _schur_shapes, multiple_results=True)
 
 
+@public
 def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
           select_callable: Callable | None = None):
     """Matrices T, triangular, and Q, unitary, such that `x` = Q T Qᴴ.
@@ -72,6 +74,7 @@ hessenberg_p = linear_algebra_primitive(
     "hessenberg", (2,), _hessenberg_shapes, multiple_results=True)
 
 
+@public
 def hessenberg(a):
     """The Hessenberg form H, zero below the diagonal under the main one, with `a` = Q H Qᴴ.
 

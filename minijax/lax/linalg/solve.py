@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ...core.api import stop_gradient, vmap
+from ...core.boundary import public
 from ...core.core import typeof, vary_like
 from ...custom_rules import custom_linear_solve
 from ..precision import Precision
@@ -19,6 +20,7 @@ from .lu import lu
 from .triangular_solve import triangular_solve
 
 
+@public
 def solve(a, b):
     """The solution X of A X = B.
 
@@ -64,6 +66,7 @@ def times_vectors(a, x):
     return dot_general(a, x, (((ndim + 1,), (ndim,)), (dims, dims)), Precision.HIGHEST)
 
 
+@public
 def lu_solve(lu, permutation, b, trans: int = 0):
     """The solution X of A X = B, Aᵀ X = B or Aᴴ X = B, from the LU decomposition of A.
 

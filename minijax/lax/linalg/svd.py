@@ -7,6 +7,7 @@ import enum
 import numpy as np
 
 from ... import settings
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering, with_shape
@@ -60,6 +61,7 @@ def _svd_dtypes(dtype, *, compute_uv, **params):
 svd_p = linear_algebra_primitive("svd", (2,), _svd_shapes, _svd_dtypes, multiple_results=True)
 
 
+@public
 def svd(x, *, full_matrices: bool = True, compute_uv: bool = True,
         subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None):
     """Singular values of matrices, and their singular vectors.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...checks import transposition as checks
 from ...core.batching import moveaxis, primitive_batchers
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import defjvp2
 from ...core.lowering import register_lowering
@@ -35,6 +36,7 @@ triangular_solve_p = linear_algebra_primitive(
     "triangular_solve", (2, 2), _shape, batched_in_front=False)
 
 
+@public
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False,
                      transpose_a: bool = False, conjugate_a: bool = False,
                      unit_diagonal: bool = False):

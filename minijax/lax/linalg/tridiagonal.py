@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...checks import transposition as checks
 from ...core.batching import moveaxis, primitive_batchers
+from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
@@ -44,6 +45,7 @@ tridiagonal_p = linear_algebra_primitive(
     "tridiagonal", (2,), _tridiagonal_shapes, _tridiagonal_dtypes, multiple_results=True)
 
 
+@public
 def tridiagonal(a, *, lower: bool = True):
     """The tridiagonal matrices T similar to Hermitian ones, `a` = Q T Qᴴ.
 
@@ -92,6 +94,7 @@ tridiagonal_solve_p = linear_algebra_primitive(
     "tridiagonal_solve", (1, 1, 1, 2), _solve_shape, batched_in_front=False)
 
 
+@public
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
     """The solution X of A X = B for tridiagonal matrices A.
 
