@@ -419,9 +419,6 @@ num_cpu_devices = number_state(
     "one device to others. A CPU's arrays are in the host's memory: none goes to the host.")
     for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
-export_calling_convention_version = number_state(
-    "jax_export_calling_convention_version", 10,
-    "How modules that `export` makes take their arguments: 9 or 10, which differ in nothing here.")
 pprint_use_color = bool_state(
     "jax_pprint_use_color",
     "Whether jaxprs may be printed with colors. They never are, as without a terminal in JAX.",

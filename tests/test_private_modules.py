@@ -98,32 +98,6 @@ def test_questions_of_the_core():
     both(lambda jx: lambda: private(jx, "core").canonicalize_shape((1.5,)), raises=TypeError)
 
 
-def test_equations_are_counted():
-    def program(jx):
-        def count(x):
-            lax, util = jx.lax, private(jx, "jaxpr_util")
-
-            def f(x):
-                square = jx.jit(lambda y: y * y)
-                total, _ = lax.scan(lambda c, y: (c + square(y), None), 0.0, x)
-                return lax.cond(total > 0, lambda: total, lambda: jx.numpy.sin(total)), square(square(total))
-
-            jaxpr = jx.make_jaxpr(f)(x).jaxpr
-            flat = jx.make_jaxpr(lambda x: (x * 2 + x, lax.top_k(x, 1)[0]))(x).jaxpr
-            _, uses = util.var_defs_and_refs(flat)
-            named = [(eqn and eqn.primitive.name, [e and e.primitive.name for e in reads]) for _, eqn, reads in uses]
-            inner = [len(uses) for _, uses in util.var_defs_and_refs(jaxpr)[:1]]
-            return str((util.primitives(jaxpr), util.primitives_by_shape(jaxpr), util.count_eqns(jaxpr),
-                        util.count_eqns(jaxpr, False), sum(util.source_locations(jaxpr).values()), named, inner,
-                        sorted(k.partition(" @ ")[0] for k in util.primitives_by_source(jaxpr)),
-                        [e.primitive.name for _, e in util.all_eqns(jaxpr)],
-                        {k: len(v) for k, v in util.collect_eqns(jaxpr, lambda e: len(e.invars)).items()}))
-
-        return count
-
-    both(program, np.float32([1, 2, 3]))
-
-
 def test_shardings_in_the_words_of_xla():
     def program(jx):
         sharding = private(jx, "sharding_impls").GSPMDSharding

@@ -129,9 +129,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "debug.breakpoint": "backend", "experimental.sparse.bcoo_dot_general": "precision",
         "experimental.sparse.linalg.spsolve": "tol",
     },
-    "the type of an array takes part as those of hijax do, and an array represents itself": {
-        "core.ShapedArray.dec_rank": "size",
-    },
     TYPED: {
         "experimental.sparse.bcoo_dot_general": "out_sharding",
         "experimental.sparse.bcoo_broadcast_in_dim": "sharding",

@@ -19,20 +19,6 @@ def private(jx, name):
     return import_module(f"{jx.__name__}._src.{name}")
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_numbers_of_two_words(shape):
-    both(lambda jx: lambda: list(private(jx, "random.prng").iota_2x32_shape(shape)))
-
-
-def test_the_primitive_of_these_numbers():
-    def program(jx):
-        primitive = private(jx, "random.prng").iota_2x32_shape_p
-        return jx.jit(lambda: primitive.bind(shape=(2, 2)))(), str(
-            jx.make_jaxpr(lambda: primitive.bind(shape=(2, 2)))())
-
-    both(lambda jx: lambda: program(jx))
-
-
 def test_svd_without_an_algorithm():
     """The parameter is optional, also for who binds the primitive."""
     def singular_values(jx):
@@ -48,15 +34,6 @@ def test_conj_of_any_dtype(dtype):
     """The parameter only matters to JAX's transposition."""
     both(lambda jx: lambda x: (jx.lax.conj_p.bind(x), jx.jit(jx.vmap(jx.lax.conj_p.bind))(x)),
          X[0].astype(dtype))
-
-
-def test_unused_inputs_are_dropped():
-    def program(jx):
-        jaxpr = jx.make_jaxpr(lambda *xs: (xs[2], xs[0] + 1))(*range(4)).jaxpr
-        pruned, consts, inputs = private(jx, "interpreters.pxla").prune_unused_inputs(jaxpr)
-        return len(pruned.invars), sorted(consts), sorted(inputs)
-
-    both(lambda jx: lambda: program(jx))
 
 
 def test_lists_and_axes():

@@ -172,23 +172,6 @@ def lowering_rules_of_unknown_platforms(jx):
 
 
 @row
-def deprecated_names(jx):
-    deprecations = private(jx, "deprecations")
-    get = deprecations.deprecation_getattr("m", {"y": ("use x", 3), "z": ("no z", None)})
-    with pytest.warns(DeprecationWarning, match="use x"):
-        y = get("y")
-    deprecations.register("own-use")
-    with pytest.warns(DeprecationWarning, match="old"):
-        deprecations.warn("own-use", "old", stacklevel=1)
-    found = [deprecations.is_accelerated("own-use")]
-    deprecations.accelerate("own-use")
-    found += [message(lambda: deprecations.warn("own-use", "old", stacklevel=1)),
-              deprecations.is_accelerated("own-use")]
-    deprecations.unregister("own-use")
-    return y, message(get, "z"), message(get, "w"), found
-
-
-@row
 def results_kept_while_an_argument_lives(jx):
     util = private(jx, "util")
 

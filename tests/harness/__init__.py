@@ -13,12 +13,17 @@ import minijax._src
 import minijax.experimental.sparse
 from minijax.first_use import show_module
 
-# module -> the modules that have its names
+# module -> the modules that have its names, besides those that minijax has for it
 SOURCES = {
+    "_src.deprecations": "tests.harness.deprecations",
+    "_src.dtypes": "tests.harness.dtypes",
+    "_src.interpreters.pxla": "tests.harness.pruning",
+    "_src.jaxpr_util": "tests.harness.jaxpr_util",
+    "_src.random.prng": "tests.harness.prng",
     "_src.internal_test_util": "minijax.test_util",
     "_src.internal_test_util.deprecation_module": "tests.harness.deprecated_names",
     "_src.internal_test_util.lax_test_util": "tests.harness.lax_tables",
-    "_src.lax.windowed_reductions": "minijax.lax tests.harness.windows",
+    "_src.lax.windowed_reductions": "tests.harness.windows",
     "_src.lax_reference": "tests.harness.lax_reference",
     "_src.test_loader": "tests.harness.case",
     "_src.test_util": "tests.harness.case tests.harness.counts tests.harness.values minijax.test_util",
@@ -31,7 +36,9 @@ class Borrowed(ModuleType):
     """A module of JAX that has the names of some of ours."""
 
     def __getattr__(self, name: str):
-        sources = SOURCES[self.__name__.removeprefix("minijax.")].split()
+        place = self.__name__.removeprefix("minijax.")
+        ours = minijax._src.SOURCES.get(place.removeprefix("_src."), "").split()
+        sources = [*(f"minijax.{source}".rstrip(".") for source in ours), *SOURCES[place].split()]
         for source in () if name.startswith("__") else sources:
             try:
                 return getattr(import_module(source), name)

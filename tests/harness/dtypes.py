@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-# chapter 9
 from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import python_scalar_dtypes as python_scalar_types_to_dtypes
-from ..core.dtypes import float0, scalar_types, short_of
-from ..lax import dtypes
+from minijax.core.dtypes import float0, scalar_types, short_of
+from minijax.lax import dtypes
 
 int1 = uint1 = None  # there are no such types here
 default_types = {"b": lambda: np.dtype(bool), "i": dtypes.default_int_dtype,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# chapter 1
 import warnings
 from collections.abc import Callable
 from types import ModuleType

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-# chapter 13
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..core.core import Primitive, ShapedArray
-from ..core.lowering import register_lowering
-from ..lax.families import lower_fun
-from ..lax.shaping import broadcast, full
-from ..random.threefry_keys import counters
-from ..runtime.dispatch import apply_primitive
+from minijax.core.core import Primitive, ShapedArray
+from minijax.core.lowering import register_lowering
+from minijax.lax.families import lower_fun
+from minijax.lax.shaping import broadcast, full
+from minijax.random.threefry_keys import counters
+from minijax.runtime.dispatch import apply_primitive
 
 
 def _both_words(*, shape: tuple[int, ...]) -> list:

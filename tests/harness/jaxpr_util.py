@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-# chapter 5
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from minijax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 
 
 def all_eqns(jaxpr: Jaxpr, revisit_inner_jaxprs: bool = True) -> Iterator[tuple[Jaxpr, JaxprEqn]]:

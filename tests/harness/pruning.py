@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-# chapter 7
-from ..core.jaxpr import ClosedJaxpr, Jaxpr
-from ..core.partial_eval import dce_closed
+from minijax.core.jaxpr import ClosedJaxpr, Jaxpr
+from minijax.core.partial_eval import dce_closed
 
 
 def prune_unused_inputs(jaxpr: Jaxpr) -> tuple[Jaxpr, set[int], set[int]]:
