@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import settings
-from ..core import extension, jit
+from ..core import extension, traced
 from . import platforms, stand_ins, xla, xla_on_devices
 
 inherited = False  # whether this process has its clients from the one that it was forked from
@@ -76,7 +76,8 @@ _held: list[Any] = []  # locks that no other thread may hold while the process i
 
 def _hold() -> None:
     client = sys.modules.get(f"{__package__}.client")
-    locks = [settings._changes_lock, extension._lock, jit._lock, getattr(client, "_lock", None)]
+    locks = [settings._changes_lock, extension._lock, traced._lock,
+             getattr(client, "_lock", None)]
     for lock in filter(None, locks):
         lock.acquire()
         _held.append(lock)
