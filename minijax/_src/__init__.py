@@ -139,7 +139,7 @@ SOURCES = {
     "state.indexing": "lax.dynamic_slices",
     "state.primitives": "state.primitives _src._state",
     "state.types": "state.refs state.primitives _src._state",
-    "traceback_util": "_src._names errors",
+    "traceback_util": "_src._names errors core.boundary",
     "tree": "tree",
     "tree_util": "_src._names tree_util pytree pytree.functions checks.tree pytree.paths",
     "typing": "typing core.core _src._names",

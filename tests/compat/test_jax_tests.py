@@ -334,9 +334,3 @@ def test_a_setting_is_defined_once(own_settings):
     own_settings.bool_state(name="jax_own_flag", default=True, help="")
     with pytest.raises(ValueError, match="jax_own_flag already defined"):
         own_settings.bool_state(name="jax_own_flag", default=False, help="")
-
-
-def test_ways_to_jit():
-    ways = private(minijax, "test_util").JIT_IMPLEMENTATION
-    assert [jit._name for jit in ways] == ["jit", "noop"]
-    assert all(jit(lambda x, n: n * x, static_argnums=1)(3, 2) == 6 for jit in ways)
