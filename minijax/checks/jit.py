@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import used_variables
 from ..source import user_stacklevel
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import ClosedJaxpr
 
 
 def comparable_statics(error: Exception) -> None:
@@ -26,12 +27,12 @@ def comparable_statics(error: Exception) -> None:
 
 
 def have_values(jaxpr: ClosedJaxpr, args: Sequence[Any], without_value: Sequence[int],
-                all_are_passed: bool) -> None:
-    """Raise TypeError if the program reads an argument of those `without_value`, or it stands for
-    a reference: a program writes the contents of all references."""
-    used = used_variables(jaxpr.jaxpr)
+                passed: Collection) -> None:
+    """Raise TypeError if the program is `passed` the variable of an argument of those
+    `without_value`, or it stands for a reference: a program writes the contents of all
+    references."""
     for i in without_value:
-        if not (all_are_passed or args[i].is_ref or jaxpr.jaxpr.invars[i] in used):
+        if not (args[i].is_ref or jaxpr.jaxpr.invars[i] in passed):
             continue
         names = jaxpr.jaxpr.debug_info and jaxpr.jaxpr.debug_info.arg_names
         number = i - len(args) + len(names or ())  # values that were closed over come first

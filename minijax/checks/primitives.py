@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import ShapedArray
 from ..source import user_stacklevel
 from .core import not_a_value
 from .dtypes import FLOAT0
+
+if TYPE_CHECKING:
+    from ..core.core import ShapedArray
 
 # ----------------------------------------------------------------------------------------------
 # Element types

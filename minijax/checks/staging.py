@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
-from ..core.core import Tracer, typeof
+from ..core.core import typeof
 from ..errors import UnexpectedTracerError
 from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
 from ..text.origins import argument_name
@@ -16,6 +16,7 @@ from .core import leaks as leaks  # of all traces: the same
 from .tree import check_static_hashable
 
 if TYPE_CHECKING:
+    from ..core.core import Tracer
     from ..core.staging import DynamicJaxprTrace
 
 

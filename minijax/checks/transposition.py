@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from ..core.core import Primitive
+if TYPE_CHECKING:
+    from ..core.core import Primitive
 
 
 def linear(primitive: Primitive, holds: bool, kind: type[Exception] = AssertionError) -> None:

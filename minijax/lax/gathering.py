@@ -320,5 +320,3 @@ _filled = lower_fun(_gather_filled)
 
 
 register_lowering(gather_p, _lower_gather)
-
-from . import scattering as scattering  # noqa: E402 (its other half, which has the transpose)

@@ -357,7 +357,9 @@ class PjitFunction(JitFunction):
         if not without_value:
             return tracing
         jaxpr = passing_what_is_read(tracing.jaxpr)
-        checks.have_values(jaxpr, args, without_value, self._options.more.keep_unused)
+        all_are_passed = self._options.more.keep_unused
+        passed = jaxpr.jaxpr.invars if all_are_passed else used_variables(jaxpr.jaxpr)
+        checks.have_values(jaxpr, args, without_value, passed)
         return tracing._replace(jaxpr=jaxpr)
 
     def _traced(self, call: Call) -> Tracing:
