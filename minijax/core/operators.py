@@ -90,13 +90,25 @@ _number_types: dict[tuple[type, Any], Callable] = {
 def number_beside(x: Any, aval: ShapedArray) -> Any:
     """A Python number as a scalar of the dtype of the array of type `aval` beside it, as promotion
     makes it. `None` if promotion has to decide."""
-    number_type = _number_types.get((type(x), aval.dtype))
-    if number_type is None or aval.weak_type or type(x) is int and not -2**31 <= x < 2**31:
+    kind = type(x)
+    if (kind is float or kind is int) and x:  # 0.0 and -0.0 are equal
+        number = _numbers.get((x, kind, aval))
+        if number is not None:
+            return number
+    number_type = _number_types.get((kind, aval.dtype))
+    if number_type is None or aval.weak_type or kind is int and not -2**31 <= x < 2**31:
         return None
+    if len(_numbers) >= _MOST_NUMBERS:
+        _numbers.clear()
     try:
-        return quiet.run(number_type, x)
+        _numbers[x, kind, aval] = number = quiet.run(number_type, x)
     except OverflowError:  # an integer that is too large for a short type, in which it wraps around
         return None
+    return number
+
+
+_numbers: dict[tuple, Any] = {}  # what `number_beside` has found
+_MOST_NUMBERS = 4096
 
 
 # ----------------------------------------------------------------------------------------------

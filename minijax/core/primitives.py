@@ -185,9 +185,9 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 
     A Python number or a NumPy value is converted now, and not traced.
     """
-    if hasattr(type(x), "__jax_array__"):
-        return convert(x.__jax_array__(), dtype, weak_type)
     if not isinstance(x, ArrayMethods):
+        if hasattr(type(x), "__jax_array__"):
+            return convert(x.__jax_array__(), dtype, weak_type)
         return constant(short_integers(x, dtype), dtype, weak_type)
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
@@ -209,7 +209,8 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     if raw_value_watchers:
         watched(x)
     checks.constant(x, dtype)
-    aval = ShapedArray(np.shape(x), dtype, weak_type)
+    shape = () if type(x) in dtypes.python_scalar_types else np.shape(x)
+    aval = ShapedArray(shape, dtype, weak_type)
     if not state.trace.staging:
         return _evaluated_constant(x, aval)
     return _staged_array(x, aval) if aval.ndim else _staged_scalar(x, aval)
