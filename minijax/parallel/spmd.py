@@ -182,7 +182,7 @@ class Places(NamedTuple):
 def _for_platform(device):
     """A context for the platform of a device, if it is not the default one."""
     name = canonical_platform(getattr(device, "platform", "cpu"))
-    return nullcontext() if name == xla().platforms()[0] else lowered_for((name,))
+    return nullcontext() if name == xla().platforms()[0] else lowered_for(name)
 
 
 def _as_said(ctx, x, sharding):

@@ -25,12 +25,6 @@ def equality_errors_pytreedef(
     return treedef_differences(tree1, tree2, trees.opened, strict=True)
 
 
-def structure_errors(expected: trees.PyTreeDef, found: trees.PyTreeDef, name: str) -> str:
-    """The places where `found`, called `name`, differs from `expected`, a line each, as text."""
-    pairs = treedef_differences(expected, found, trees.opened, strict=True)
-    return "\n".join(f"  - {difference_text(difference, name)}" for difference in pairs)
-
-
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: trees.IsLeaf = None
 ) -> list[Callable[[str], ValueError]]:

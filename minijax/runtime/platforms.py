@@ -18,13 +18,13 @@ accelerators: dict[str, Any] = {}
 clients: dict[str, Any] = {}  # by platform, each made when it is first needed
 peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 
-# The platforms that a function is traced for, if they are not the one that this process uses.
+# The platform that a function is traced for, if it is not the one that this process uses.
 lowered_for = settings.make_user_context()
 
 
 def program_platform() -> str:
     """The platform that a program is lowered for: "cpu", "cuda" …"""
-    return (lowered_for.value or xla().platforms())[0]
+    return lowered_for.value or xla().platforms()[0]
 
 
 def canonical_platform(name: str) -> str:

@@ -506,18 +506,6 @@ def test_axes_error_of_a_class_that_wants_no_dummies():
         pytree.flatten_axes("in_axes", pytree.tree_structure([Strict(1, 2)]), (0,))
 
 
-def test_structure_errors_text():
-    old, new = pytree.tree_structure((1, {"a": 2})), pytree.tree_structure(((1,), {"a": [2]}))
-    assert pytree.structure_errors(old, new, "carry").splitlines() == [
-        "  - pytree structure error: different types at key path",
-        "    carry[0]",
-        "Expected a pytree leaf, got a <class 'tuple'> (their Python types differ).",
-        "  - pytree structure error: different types at key path",
-        "    carry[1]['a']",
-        "Expected a pytree leaf, got a <class 'list'> (their Python types differ).",
-    ]
-
-
 def test_wrong_arguments():
     with pytest.raises(TypeError):
         pytree.treedef_tuple([1])

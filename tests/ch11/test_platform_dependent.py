@@ -89,7 +89,7 @@ def test_other_transformations():
 def test_the_branch_is_that_of_the_platform():
     texts = []
     for name in ("cpu", "cuda", "tpu"):
-        with lowered_for((name,)):
+        with lowered_for(name):
             texts.append(minijax.jit(three(minijax)).trace(X).lower().as_text())
     assert [name in text for name, text in zip(["add", "multiply", "subtract"], texts)] == [True] * 3
     assert not any("case" in text for text in texts)

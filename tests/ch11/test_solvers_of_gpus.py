@@ -85,7 +85,7 @@ def for_gpus(m, name):
 
 def lowered(m, program, types):
     """The module for a GPU. We lower for other platforms where a device is asked for; JAX anywhere."""
-    with lowered_for(("cuda",)) if m is minijax else nullcontext():
+    with lowered_for("cuda") if m is minijax else nullcontext():
         traced = m.jit(program).trace(*types)
         return traced.lower() if m is minijax else traced.lower(lowering_platforms=("cuda",))
 

@@ -245,7 +245,7 @@ SPD = np.array([[4, 2, 0], [2, 5, 3], [0, 3, 6]], np.float32)
 def test_where_lapack_is_not_xla_does_what_it_can(program, dtype):
     x = SPD.astype(dtype) + (np.triu(SPD, 1) - np.tril(SPD, -1)) * (1j if dtype[0] == "c" else 0)
     x = x.astype(dtype)
-    with lowered_for(("tpu",)):
+    with lowered_for("tpu"):
         compiled = minijax.jit(program(minijax)).lower(x)
         assert "custom_call" not in compiled.as_text()
     both(lambda m: compiled.compile() if m is minijax else m.jit(program(m)), x, tol=1e-4)

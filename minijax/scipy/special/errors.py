@@ -19,7 +19,7 @@ from ...lax.dtypes import default_float_dtype
 from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit
 
-SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
+SQRT_2 = math.sqrt(2)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)
 
 
