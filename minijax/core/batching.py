@@ -104,7 +104,8 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     if source == destination:
         return x
     checks.output_is_mapped(destination, axis_data.name)
-    axis = canonical_axis(destination, typeof(x).ndim + (source is None))
+    ndim = typeof(x).ndim + (source is None)
+    axis = canonical_axis(destination, ndim)  # type: ignore[arg-type]  (it is checked)
     if source is not None:
         return moveaxis(x, source, axis)
     aval = unmapped_aval(axis_data.size, axis, typeof(x), axis_data.placement)

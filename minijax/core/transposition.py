@@ -71,7 +71,7 @@ def is_undefined_primal(x) -> bool:
 # primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
 # Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents, and one
 # of them is not `Zero`. The cotangents of operands that are not linear are ignored.
-primitive_transposes: dict[Primitive, Callable] = {}
+primitive_transposes: dict[Primitive, Callable | TransposeOfZeros] = {}
 
 
 class TransposeOfZeros(NamedTuple):
