@@ -25,7 +25,7 @@ def test_the_numbers_of_the_drawing_are_those_of_grad():
 @pytest.mark.parametrize(
     "primitive, column, path, words",
     [
-        ("sin", "jvp", "core/forward.py", "defjvp"), ("mul", "transpose", "core/transposition.py", "defbilinear"),
+        ("sin", "jvp", "core/forward.py", "defjvp"), ("mul", "transpose", "core/transposition.py", "deftranspose"),
         ("gather", "jvp", "lax/gathering.py", "defjvp"), ("scan", "batching", "lax/control_flow/scan.py", "primitive_batchers"),
         ("cond", "partial_eval", "lax/control_flow/cond.py", "partial_eval_rules"), ("add", "lowering", "core/lowering_rules.py", "register_lowering"),
         ("acos", "evaluation", "lax/trigonometric.py", "="),
