@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from ..lax.sizes import known_sizes
 from ..core.batching import BatchTracer
 from ..core.core import Tracer
 from ..core.forward import JVPTracer
@@ -26,6 +25,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+# chapter 9
+
+from ..lax.sizes import known_sizes
+
 # ----------------------------------------------------------------------------------------------
 # Shapes
 
@@ -37,6 +40,8 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple:
       TypeError: an entry is traced, or not an integer.
     """
     return known_sizes(shape)
+
+# chapter 5
 
 
 def is_symbolic_dim(size: Any) -> bool:

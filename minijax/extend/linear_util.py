@@ -1,6 +1,6 @@
 """The public names of `jax.extend.linear_util`."""
 
-# chapter 9
+# chapter 10
 from ..custom_rules.linear_util import (
     StoreException,
     WrappedFun,
