@@ -118,7 +118,7 @@ class State:
             return self.parse(value)
         except (TypeError, ValueError) as error:
             if self.name.removeprefix("jax_") in str(error):
-                raise
+                raise error.with_traceback(None) from None  # the user is not shown our frames
             raise type(error)(f"{self.name}: {error}") from None
 
     def set_process_value(self, new_value: Any) -> None:

@@ -59,8 +59,8 @@ def has_dtype(x: Any) -> None:
         raise ValueError(f"Invalid argument to dtype: {x}.")
     try:
         np.result_type(x)
-    except TypeError as error:
-        raise TypeError(f"Cannot determine dtype of {x}") from error
+    except TypeError:
+        raise TypeError(f"Cannot determine dtype of {x}") from None
 
 
 def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:

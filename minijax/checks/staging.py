@@ -81,12 +81,12 @@ def traced_results(outs: Sequence[Any], info: DebugInfo | None) -> None:
                     f"{_traced_function(info)} returned a mutable array reference of type {aval}"
                     f"{where and f' at output tree path {where}'}, but mutable array references "
                     f"cannot be returned. Return its contents, `ref[...]`.\n\n{_reference(x)}")
-        except TypeError as error:
+        except TypeError:
             where = _result_name(info, i).removeprefix("result")
             raise TypeError(
                 f"{_traced_function(info)} returned a value of type {type(x)}"
                 f"{where and f' at output component {where}'}, which is not a valid JAX type: {x!r}"
-            ) from error
+            ) from None
 
 
 def _traced_function(info: DebugInfo | None) -> str:

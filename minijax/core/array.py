@@ -52,6 +52,20 @@ class _ArrayType(type):
             isinstance(x, Tracer) and not is_reference(getattr(x, "aval", None)))
 
 
+def _conversion(kind: type) -> Callable:
+    """`int`, `float` or `complex` of an array. NumPy's would lose an imaginary part silently."""
+
+    def convert(self):
+        try:
+            checks.scalar(self)
+            return kind(np.asarray(self._numpy()).item())
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return convert
+
+
 class Array(ArrayMethods, metaclass=_ArrayType):
     """An immutable array, as `minijax.numpy.array` and every operation make them.
 
@@ -105,23 +119,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         checks.truth_value(self)
         return bool(self._numpy())
 
-    def _number(self):
-        """The element of a scalar. Unlike NumPy's, it refuses to lose an imaginary part."""
-        try:
-            checks.scalar(self)
-            return np.asarray(self._numpy()).item()
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    def __int__(self):
-        return int(self._number())
-
-    def __float__(self):
-        return float(self._number())
-
-    def __complex__(self):
-        return complex(self._number())
+    __int__, __float__, __complex__ = map(_conversion, (int, float, complex))
 
     def __index__(self):
         checks.index(self)

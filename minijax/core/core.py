@@ -406,19 +406,18 @@ class Tracer(ArrayMethods):
         return None
 
     def _refuse(self, refusal: Callable[[Tracer], Exception]):
-        try:
-            checks.escaped(self)
-            raise refusal(self)
-        except Exception as error:
-            hide_frames(error)
-            raise
+        checks.escaped(self)
+        raise refusal(self)
 
     def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
         """`convert` of the contents, if they are known. It must be a step function, which has no
         derivative that could be lost. So it may return a truth value or an integer, but no float.
         """
         value = self.concrete_value()
-        return self._refuse(error) if value is None else convert(value)
+        if value is None:
+            checks.escaped(self)
+            raise error(self)
+        return convert(value)
 
     def __bool__(self):
         checks.truth_value_of_tracer(self)

@@ -227,8 +227,12 @@ def matmul(a, b):
 
 def positive(x, /):
     """Elementwise +x: `x` as an array."""
-    checks.arraylike("positive", x)
-    return prim.ensure_array(x)
+    try:
+        checks.arraylike("positive", x)
+        return prim.ensure_array(x)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

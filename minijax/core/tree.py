@@ -310,7 +310,11 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> jax.tree.leaves([1, (2, {"a": 3}), None])
     [1, 2, 3]
     """
-    return tree_flatten(tree, is_leaf)[0]
+    try:
+        return tree_flatten(tree, is_leaf)[0]
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -320,7 +324,11 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     >>> jax.tree.structure([1, (2, {"a": 3}), None])
     PyTreeDef([*, (*, {'a': *}), None])
     """
-    return flatten_into(tree, [], is_leaf)
+    try:
+        return flatten_into(tree, [], is_leaf)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

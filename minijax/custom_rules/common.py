@@ -166,7 +166,7 @@ def positional(fun: Callable, decorator: str, args: tuple, kwargs: dict) -> tupl
         raise TypeError(
             f"The input arguments to the {decorator}-decorated function {fun_name(fun)} could not "
             f"be resolved to positional-only arguments. Binding failed with the error:\n{error}"
-        ) from error
+        ) from None
 
 
 def check_leaves(name: str, leaves: Iterable) -> None:

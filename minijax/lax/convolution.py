@@ -330,9 +330,9 @@ def conv_general_dilated(
 def _pairs(padding) -> tuple[tuple[int, int], ...]:
     try:
         return tuple((low.__index__(), high.__index__()) for low, high in padding)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError):
         raise ValueError("padding argument to conv_general_dilated must be a name or a sequence of "
-                         f"pairs (low, high), got {padding}") from error
+                         f"pairs (low, high), got {padding}") from None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -247,14 +247,14 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
     try:
         bounds = [None if bound is None else operator.index(bound)
                   for bound in (entry.start, entry.stop, entry.step)]
-    except TypeError as error:
+    except TypeError:
         if not any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
             raise
         raise IndexError(
             "Slice entries must be static integers. "
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
             "To take a box of static size at a traced place, use lax.dynamic_slice."
-        ) from error
+        ) from None
     return builtins.slice(*bounds).indices(size)
 
 

@@ -17,12 +17,12 @@ def known_sizes(shape) -> tuple[int, ...]:
     """
     try:
         return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
-    except TypeError as error:
+    except TypeError:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\nIf "
             "using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
             + "".join(f"\n{x._origin_msg()}" for x in _traced(shape))
-        ) from error
+        ) from None
 
 
 def _traced(shape) -> list:

@@ -211,10 +211,10 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
                          f"arr.ndim={flat.ndim} and indices.ndim={indices.ndim}.")
     try:
         values = broadcast_to(values, indices.shape)
-    except ValueError as error:
+    except ValueError:
         raise ValueError("put_along_axis argument 'values' must be broadcastable to 'indices'. Got "
                          f"values.shape={values.shape} and indices.shape={indices.shape}."
-                         ) from error
+                         ) from None
     entries = _grid(flat.shape)
     entries[canonical_axis(axis or 0, flat.ndim)] = indices
     return flat.at[tuple(entries)].set(values, mode=mode).reshape(arr.shape)

@@ -83,8 +83,8 @@ def _pairs(values, ndim, name) -> tuple:
     known = tree_map(lambda x: concrete_or_error(None, x, f"{name} argument of jnp.pad"), values)
     try:
         values = np.asarray(known)
-    except ValueError as error:
-        raise TypeError(f"`{name}` entries must be the same shape: {known}") from error
+    except ValueError:
+        raise TypeError(f"`{name}` entries must be the same shape: {known}") from None
     if values.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
         raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {values.shape}. "
                          f"Valid shapes are ({ndim}, 2), (1, 2), (2,), (1,), or ().")

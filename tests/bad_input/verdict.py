@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import traceback
 from typing import Any
 
 from tests.bad_input.table import RETURNS
+from tests.oracle import subject
 
 # What a message must not show: text of NumPy, of XLA's compiler, or of Python about our insides.
 INTERNAL = re.compile(
@@ -16,6 +19,8 @@ INTERNAL = re.compile(
     r"|setting an array element|inhomogeneous|MLIR|nanobind|incompatible function arguments"
     r"|keyword argument '_|could not broadcast input array|StableHLO|^'(int|float|str|function|NoneType)' object is not (iterable|subscriptable)$"
 )
+PACKAGE = os.path.dirname(subject.__file__) + os.sep
+MOST_INTERNAL_FRAMES = 3  # in a traceback; mostly there are none
 SHORTEST = 14  # characters of a message that says what was wrong and what was expected
 
 
@@ -29,4 +34,8 @@ def complaint(answer: Any, wanted: str) -> str:
     shown = INTERNAL.search(message)
     if shown:
         return f"the message shows an internal: {shown[0]}"
+    frames = traceback.extract_tb(answer.__traceback__)
+    internal = [f"{f.filename}:{f.lineno}" for f in frames if f.filename.startswith(PACKAGE)]
+    if len(internal) > MOST_INTERNAL_FRAMES:
+        return f"the traceback shows internal frames: {internal}"
     return f"the message is too short: {message}" if len(message) < SHORTEST else ""

@@ -152,8 +152,8 @@ def matrix_power(a, n: int):
                         f"square; got {a.shape=}")
     try:
         n = operator.index(n)
-    except TypeError as error:
-        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}.") from error
+    except TypeError:
+        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}.") from None
     if n == 0:
         return broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     return _positive_power(a if n > 0 else inv(a), abs(n))

@@ -253,8 +253,8 @@ def _outer_shape(signals, axis):
     shapes = [s.shape[:axis] + s.shape[axis + 1:] for s in signals]
     try:
         return jnp.broadcast_shapes(*shapes)
-    except ValueError as error:
-        raise ValueError(f"x and y cannot be broadcast together: {shapes}.") from error
+    except ValueError:
+        raise ValueError(f"x and y cannot be broadcast together: {shapes}.") from None
 
 
 def _scale(win, fs, scaling):
