@@ -51,8 +51,9 @@ def root_difference(expected, found) -> tuple[str, str, str] | None:
     kind, both = _kind(expected), (expected, found)
     if len(expected.subtrees) != len(found.subtrees):
         one, two = (len(node.subtrees) for node in both)
-        if _class(expected) in (tuple, list):
-            name = _class(expected).__name__
+        cls = expected.node_data()[0]
+        if cls in (tuple, list):
+            name = cls.__name__
             return (f"a {name} of length {one}", f"a {name} of length {two}",
                     "the lengths do not match")
         first, second = (f"{kind} with {n} child{'ren' * (n != 1)}" for n in (one, two))
