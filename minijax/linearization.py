@@ -21,7 +21,8 @@ from functools import partial
 
 from .core.calls import JaxprCall, calls, with_zero_tangents
 from .core.core import Primitive, new_trace, set_current_trace, state, typeof
-from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
+from .core.extension import Extension, register
+from .core.forward import LinearizeTracer, Zero, jvpfun
 from .core.jaxpr import (
     ClosedJaxpr,
     Jaxpr,
@@ -39,7 +40,6 @@ from .core.partial_eval import (
 )
 from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, unchecked_constants, weakref_cache
 from .core.util import merge_lists, partition_list
-from .first_use import Postponed, doors, load
 from .settings import State, bool_state, traced_settings
 
 use_direct_linearize = bool_state(
@@ -50,7 +50,7 @@ use_direct_linearize = bool_state(
 linear_body = State("", False, bool, "Whether a loop's body is being linearized.", True)
 traced_settings += [use_direct_linearize, linear_body]
 
-# primitive -> (call, trace, primals, tangents, params) -> (primals out, tangents out), where the
+# primitive -> (trace, primals, tangents, params) -> (primals out, tangents out), where the
 # nonzero tangents are unknown to the `JaxprTrace`. It is current.
 primitive_linearizations: dict[Primitive, Callable] = {}
 
@@ -63,19 +63,6 @@ def is_linearizing(primals: Sequence, tangents: Sequence) -> bool:
             and all(type(t) is Zero or trace.is_unknown(t) for t in tangents))
 
 
-def deflinearization(primitive: Primitive, rule: Callable) -> None:
-    """Use `rule(trace, primals, tangents, params)` where the JVP of `primitive` is linearized."""
-    primitive_linearizations[primitive] = rule
-    jvp = primitive_jvps[primitive]
-
-    def jvp_or_linearization(primals, tangents, **params):
-        if is_linearizing(primals, tangents):
-            return rule(state.trace, primals, tangents, params)
-        return jvp(primals, tangents, **params)
-
-    primitive_jvps[primitive] = jvp_or_linearization
-
-
 def only_linear(trace: JaxprTrace, primals: Sequence, tangents: Sequence) -> list:
     """The tangents, with a `Zero` for each one that depends on no tangent."""
     return [t if type(t) is Zero or trace.is_unknown(t) else Zero.from_primal_value(x)
@@ -86,21 +73,33 @@ def only_linear(trace: JaxprTrace, primals: Sequence, tangents: Sequence) -> lis
 # Derived rules
 
 
-def derive_linearization(primitive: Primitive, linear_inside: bool) -> None:
-    """Linearize a primitive by its JVP rule and its rule for partial evaluation.
+# Primitives that call jaxprs, by name -> whether a tangent inside these that depends on no tangent
+# is zero. JAX has a rule for the linearization of such primitives. Others trust their jaxprs.
+_LINEAR_INSIDE = {"scan": True, "cond": True, "while": False, "remat2": False, "shard_map": True}
 
-    Args:
-      linear_inside: whether a tangent inside the primitive's jaxprs that depends on no tangent is
-        zero. JAX has a rule for the linearization of such primitives. Others trust their jaxprs.
-    """
-    jvp = primitive_jvps[primitive]
 
-    def rule(trace, primals, tangents, params):
-        with linear_body(linear_inside):
-            outs, out_tangents = jvp(primals, tangents, **params)
-        return outs, only_linear(trace, outs, out_tangents)
+def _derived(linear_inside: bool, jvp: Callable, trace: JaxprTrace, primals, tangents, params):
+    """The linearization by the JVP rule and the rule for partial evaluation."""
+    with linear_body(linear_inside):
+        outs, out_tangents = jvp(primals, tangents, **params)
+    return outs, only_linear(trace, outs, out_tangents)
 
-    deflinearization(primitive, rule)
+
+class Linearizations(Extension):
+    """The JVP of a call is linearized as a whole."""
+
+    def rule_of_call(self, kind, primitive, rule, /, *args, **params):
+        if kind != "jvp" or not is_linearizing(*args):
+            return rule(*args, **params)
+        if primitive in primitive_linearizations:
+            return primitive_linearizations[primitive](state.trace, *args, params)
+        linear_inside = _LINEAR_INSIDE.get(primitive.name)
+        if linear_inside is None:
+            return rule(*args, **params)
+        return _derived(linear_inside, rule, state.trace, *args, params)
+
+
+register(Linearizations())
 
 
 def linear_part(jvp: Callable, tangents: Sequence, nonzeros: Sequence[bool]):
@@ -197,15 +196,4 @@ def linearize_call(call: JaxprCall, trace: JaxprTrace, primals, tangents, params
     return with_zero_tangents([*outs, *out_tangents], nonzeros_out)
 
 
-deflinearization(jit_p, partial(linearize_call, calls[jit_p]))
-
-
-def _derive_for_loops():
-    """The rules of loops and branches, when these are loaded."""
-    for module, name, linear_inside in (
-            ("scan", "scan_p", True), ("cond", "cond_p", True), ("while_loop", "while_p", False)):
-        primitive = load(Postponed(f"minijax.lax.control_flow.{module}", name))
-        derive_linearization(primitive, linear_inside)
-
-
-doors["minijax.lax.control_flow"] = [_derive_for_loops]
+primitive_linearizations[jit_p] = partial(linearize_call, calls[jit_p])

@@ -1,8 +1,9 @@
-"""Which rules does the library set twice, and which rules of starters are not the core's?
+"""Who sets the rules of primitives, and where?
 
-Run as a program, this imports all of minijax, with each table that a module makes replaced by one
-that notes who sets an entry for a primitive. It prints a JSON list of entries
-`[table, primitive, [file:line, …]]`, one place for each time that the entry was set.
+Run as a program, this imports all of minijax. Each dictionary that a module gives a name is replaced
+by one that notes who sets an entry for a primitive, and so are the rules that are attributes. It
+prints a JSON list of entries `[table, name, number, [file:line, …]]`: the number tells primitives of
+one name apart, and there is a place for each time that the entry was set.
 """
 
 from __future__ import annotations
@@ -140,19 +141,18 @@ def watch(cls: type) -> None:
 
 
 def everything() -> None:
-    """Import each module of the library, with whatever it postpones."""
+    """Import each module of the library."""
     import minijax
 
     for module in pkgutil.walk_packages(minijax.__path__, "minijax.", onerror=lambda name: None):
         if module.name not in NOT_IMPORTED:
-            try:
-                importlib.import_module(module.name)
-            except Exception as error:
-                print(module.name, repr(error)[:150], file=sys.stderr)
+            importlib.import_module(module.name)
 
 
 if __name__ == "__main__":
     sys.modules["rule_tables"] = sys.modules["__main__"]
     sys.meta_path.insert(0, _Finder)
     everything()
-    json.dump([[*key[:2], places] for key, places in settings.items()], sys.stdout)
+    numbers = {ids: i for i, ids in enumerate(dict.fromkeys(ids for _, _, ids in settings))}
+    json.dump([[table, name, numbers[ids], places]
+               for (table, name, ids), places in settings.items()], sys.stdout)

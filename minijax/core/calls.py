@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from .batching import WithTrace, primitive_batchers
 from .core import Primitive
+from .extension import hooks
 from .forward import Zero, primitive_jvps
 from .jaxpr import ClosedJaxpr
 from .staging import batch_jaxpr, jvp_jaxpr
@@ -52,27 +53,57 @@ class JaxprCall(NamedTuple):
         return params | {self.jaxpr_param: jaxpr}
 
 
+def around(kind: str, primitive: Primitive, rule: Callable) -> Callable:
+    """A rule of a primitive that calls a jaxpr, around which extensions can put others."""
+    def outermost(*args, **params):
+        inner = rule
+        for rule_of_call in hooks.rule_of_call:
+            inner = partial(rule_of_call, kind, primitive, inner)
+        return inner(*args, **params)
+
+    return outermost
+
+
+def batcher(primitive: Primitive, rule: Callable) -> WithTrace:
+    """The batching rule of a primitive that calls a jaxpr. It also runs if no argument is batched,
+    where an extension says that the jaxpr may change values of this trace."""
+    inner, concerns_trace = around("batching", primitive, rule), around(
+        "effects", primitive, lambda **params: False)
+
+    def batch(trace, args, dims, **params):
+        if trace.axis_data.name is None and dims.count(None) == len(dims) and not (
+                concerns_trace(**params)):
+            outs = primitive.bind(*args, **params)
+            return outs, [None] * len(outs)
+        return inner(trace, args, dims, **params)
+
+    return WithTrace(batch, always=True)
+
+
 calls: dict[Primitive, JaxprCall] = {}
 _rules: list[tuple[dict, Callable]] = []  # tables, and from a call to its entry there
 
 
 def call_rules(primitive: Primitive, jaxpr_param: str,
                by_operand: Callable[..., dict] = lambda *sources: {},
-               inside: Callable[[dict], Any] = lambda params: nullcontext()) -> None:
+               inside: Callable[[dict], Any] = lambda params: nullcontext(),
+               own_rules: Sequence[dict] = ()) -> None:
     """Give a primitive that calls a jaxpr its rule for each transformation.
 
-    A table can be given another rule for the primitive afterwards.
+    It has rules of its own in the tables `own_rules`.
     """
     call = calls[primitive] = JaxprCall(primitive, jaxpr_param, by_operand, inside)
     for table, entry in _rules:
-        table[primitive] = entry(call)
+        if not any(table is own for own in own_rules):
+            table[primitive] = entry(call)
 
 
-def rule_for_calls(table: dict, wrapper: Callable = lambda rule: rule) -> Callable:
-    """Decorator: enter `rule(call, …)` in a table, for all primitives that call a jaxpr."""
+def rule_for_calls(table: dict, wrapper: Callable = lambda primitive, rule: rule) -> Callable:
+    """Decorator: enter `rule(call, …)` in a table, for all primitives that call a jaxpr. The entry
+    is `wrapper(primitive, rule)`."""
     def register(rule):
         def entry(call):
-            return wrapper(partial(rule, call))
+            return wrapper(call.primitive, partial(rule, call))
 
         _rules.append((table, entry))
         table.update({primitive: entry(call) for primitive, call in calls.items()})
@@ -81,7 +112,7 @@ def rule_for_calls(table: dict, wrapper: Callable = lambda rule: rule) -> Callab
     return register
 
 
-@rule_for_calls(primitive_jvps)
+@rule_for_calls(primitive_jvps, partial(around, "jvp"))
 def _jvp_of_call(call: JaxprCall, primals, tangents, **params):
     """The call of the jaxpr's JVP. A tangent that is zero is neither operand nor result."""
     nonzeros = tuple(type(t) is not Zero for t in tangents)
@@ -104,7 +135,7 @@ def _with_tangents(nonzeros) -> list[int]:
     return [*range(len(nonzeros)), *partition_list(nonzeros, range(len(nonzeros)))[1]]
 
 
-@rule_for_calls(primitive_batchers, WithTrace)
+@rule_for_calls(primitive_batchers, batcher)
 def _batch_of_call(call: JaxprCall, trace, args, dims, **params):
     """The call of the batched jaxpr."""
     with call.inside(params):

@@ -55,6 +55,14 @@ class Extension:
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
         """Called with the result `out` of every evaluation of a primitive."""
 
+    def rule_of_call(self, kind: str, primitive: Any, rule: Any, /, *args: Any,
+                     **params: Any) -> Any:
+        """What the rule of a primitive that calls a jaxpr returns. The `kind` of the rule is
+        "evaluation", "jvp", "batching", "partial evaluation" or "lowering";
+        "operands" is `JaxprCall.by_operand`, and "effects" whether the jaxpr may change values of
+        a trace that none of the arguments belongs to."""
+        return rule(*args, **params)
+
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.
 

@@ -34,7 +34,7 @@ from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
 from .array import Array
 from .boundary import api_boundary
-from .calls import call_rules
+from .calls import around, call_rules
 from .core import Primitive, ShapedArray, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
@@ -49,7 +49,6 @@ from .traced import Call, Options, TracedFunction, Tracing, cache_of
 jit_p = Primitive("jit", multiple_results=True, memoize_avals=False)
 
 
-@jit_p.def_impl
 def _evaluate(*args, jaxpr, **params):
     if settings.disable_jit.value:
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
@@ -57,9 +56,12 @@ def _evaluate(*args, jaxpr, **params):
 
 
 jit_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
-call_rules(jit_p, "jaxpr")
+jit_p.def_impl(around("evaluation", jit_p, _evaluate))
+# Parameters that later rooms add may have an entry for each operand.
+call_rules(jit_p, "jaxpr", by_operand=around("operands", jit_p, lambda *sources: {}))
 # The call of a function that holds the jaxpr, one function for all calls of the same jaxpr.
-register_lowering(jit_p, lambda ctx, *xs, jaxpr, name, **params: ctx.call(jaxpr, xs, name))
+register_lowering(jit_p, around("lowering", jit_p, lambda ctx, *xs, jaxpr, name, **params:
+                                ctx.call(jaxpr, xs, name)))
 
 # ----------------------------------------------------------------------------------------------
 # Lower and compile: from a jaxpr to a program

@@ -17,13 +17,14 @@ In JAX: `jax/_src/interpreters/partial_eval.py`, and `linearize_jaxpr` in `inter
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
 from ..checks import partial_eval as checks
 from ..source import source
 from . import dtypes
-from .calls import JaxprCall, rule_for_calls
+from .calls import JaxprCall, around, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, convert_constvars_jaxpr, eval_jaxpr
@@ -245,7 +246,7 @@ def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = Fals
     return _dce_closed(closed, (True,) * len(outs), True)[0]  # it is new, so no cache has it
 
 
-@rule_for_calls(partial_eval_rules)
+@rule_for_calls(partial_eval_rules, partial(around, "partial evaluation"))
 def _partial_eval_of_call(call: JaxprCall, trace, primitive, args, params):
     """A call becomes two calls: the known one runs now, and the unknown one is written down."""
     unknowns = tuple(map(trace.is_unknown, args))

@@ -83,6 +83,11 @@ class Placements:
         was made of another array while a function is traced."""
         return x
 
+    def transposed(self, primitive: Any, ct: Any, operands: Sequence, params: dict) -> Any:
+        """The cotangents of the operands of a linear primitive, placed as these are;
+        `NotImplemented` leaves it to the transpose rule."""
+        return NotImplemented
+
     # Results with the sharding that the user states
 
     def bind(self, primitive: Any, args: Sequence, params: dict, sharding: Any) -> Any:

@@ -13,7 +13,7 @@ In JAX: `backward_pass` and the rules' makers in `jax/_src/interpreters/ad.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .calls import JaxprCall, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
 from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from .placements import placements
 from .staging import trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list, split_list
 
@@ -50,6 +51,11 @@ class UndefinedPrimal:
         if ct is not None and type(ct) is not Zero:
             ct = vary_like(ct, self.aval)
             self.ct = ct if self.ct is None else add_tangents(self.ct, ct)
+
+    def accum_at(self, index: Any, ct) -> bool:
+        """Add the cotangent of `x[index]` in place, if this accumulator can; returns whether it
+        did. If not, it must get a cotangent with zeros elsewhere."""
+        return False
 
     def freeze(self):
         """The sum, when nothing will be added any more."""
@@ -151,13 +157,19 @@ def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence
 # Ways to fill the table
 
 
-def deftranspose(primitive: Primitive, *rules: Callable | None, bilinear: bool = False) -> None:
+def deftranspose(primitive: Primitive, *rules: Callable | None, bilinear: bool = False,
+                 placed: bool = False) -> None:
     """One rule for each operand, `(ct, *operands, **params) -> its cotangent`.
 
     A rule is used if its operand is linear. It is `None` if the primitive is not linear in that
-    operand. A `bilinear` primitive is linear in each operand, but not in all at once.
+    operand. A `bilinear` primitive is linear in each operand, but not in all at once. If `placed`,
+    the cotangents of operands with placements may need another rule.
     """
     def transpose(ct, *operands, **params):
+        if placed:
+            cts = placements().transposed(primitive, ct, operands, params)
+            if cts is not NotImplemented:
+                return cts
         linear = [*map(is_undefined_primal, operands)]
         checks.linear_operands(primitive, rules, linear, bilinear)
         return [rule(ct, *operands, **params) if is_linear else None
@@ -245,11 +257,11 @@ def _reduce_sum_transpose(ct, x, *, axes):
 
 
 deftranspose(lax.broadcast_in_dim_p, _broadcast_in_dim_transpose)
-deftranspose(lax.reshape_p, _reshape_transpose)
+deftranspose(lax.reshape_p, _reshape_transpose, placed=True)
 deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
 deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
              lax.transpose(ct, np.argsort(permutation).tolist()))
-deftranspose(lax.reduce_sum_p, _reduce_sum_transpose)
+deftranspose(lax.reduce_sum_p, _reduce_sum_transpose, placed=True)
 primitive_transposes[lax.select_n_p] = _select_n_transpose
 
 
@@ -277,7 +289,7 @@ def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):
 
 
 deftranspose(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs,
-             bilinear=True)
+             bilinear=True, placed=True)
 
 
 # ----------------------------------------------------------------------------------------------

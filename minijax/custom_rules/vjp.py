@@ -31,6 +31,7 @@ from ..core import dtypes
 from ..core.api_util import flatten_fun_nokwargs, with_statics
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
+from ..core.calls import around
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -436,7 +437,7 @@ def _printed(params):
 
 
 staging_rules[custom_vjp_call_p] = _stage
-primitive_jvps[custom_vjp_call_p] = _jvp
+primitive_jvps[custom_vjp_call_p] = around("jvp", custom_vjp_call_p, _jvp)
 primitive_batchers[custom_vjp_call_p] = WithTrace(_batch, always=True)
 partial_eval_rules[custom_vjp_call_p] = partial_eval_call
 dce_rules[custom_vjp_call_p] = _dce

@@ -28,6 +28,7 @@ from ..core.primitives import (
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from . import scattering
 from .cutting import concatenate, slice_in_dim
+from .dynamic_slices import ds
 from .gathering import gather_batching
 from .out_shardings import cotangent_aval
 from .shaping import squeeze
@@ -283,6 +284,8 @@ def _dynamic_update_slice_jvp(primals, tangents):
 
 
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+    if x.accum_at(tuple(map(ds, starts, slice_sizes)), ct):
+        return [None] * (1 + len(starts))
     whole = zeros(cotangent_aval(x.aval))
     return [dynamic_update_slice_p.bind(whole, ct, *starts)] + [None] * len(starts)
 

@@ -22,7 +22,7 @@ from .sharding_rules import (
     tangent_hint,
 )
 from .shown import known_value, tracer_text
-from .stated import bind, call, filled, permuted, resharded
+from .stated import bind, call, filled, permuted, resharded, transposed
 from .struct_types import sharding_of, struct_placement, struct_sharding
 from .typed import varying_axes
 from .vma import join_varying, pcast_text, varying_like, varying_tangent_hint
@@ -39,6 +39,7 @@ class Answers(Placements):
     known_value = staticmethod(known_value)
     tracer_text = staticmethod(tracer_text)
     new = staticmethod(place_new)
+    transposed = staticmethod(transposed)
     bind = staticmethod(bind)
     call = staticmethod(call)
     reshard = staticmethod(resharded)

@@ -16,11 +16,10 @@ from typing import Any
 
 from .. import optional, settings
 from ..core.array import Array
-from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import ShapedArray, typeof
+from ..core.extension import Extension, register
 from ..core.jaxpr import eval_jaxpr
 from ..core.jit import Spec, jit_p, program_of
-from ..core.lowering import lowering_rules, register_lowering
 from ..core.staging import batch_jaxpr, shaped_abstractify
 from ..runtime.jit import UNSPECIFIED
 from ..runtime.modules import Asked
@@ -118,13 +117,7 @@ def _check_place(x, sharding):
                          "out in_shardings.")
 
 
-_evaluate_plain = jit_p.impl
-
-
-@jit_p.def_impl
-def _evaluate(*args, **params):
-    if "in_shardings" not in params:
-        return _evaluate_plain(*args, **params)
+def _evaluate(_, *args, **params):
     if settings.disable_jit.value:
         return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
     return _run(*args, **params)
@@ -145,13 +138,9 @@ def _run(*args, jaxpr, in_shardings, out_shardings, in_layouts, out_layouts, dev
 # ----------------------------------------------------------------------------------------------
 # Batching
 
-_plain_batcher: Any = primitive_batchers[jit_p]
 
-
-def _batch(trace, args, dims, **params):
+def _batch(_, trace, args, dims, **params):
     """A batch dimension is whole, or split over `spmd_axis_name`."""
-    if "in_shardings" not in params:
-        return _plain_batcher.rule(trace, args, dims, **params)
     _check_batched(params)
     jaxpr, out_dims = batch_jaxpr(params["jaxpr"], trace.axis_data, tuple(dims))
     name = trace.axis_data.spmd_name
@@ -191,20 +180,14 @@ def _batched(sharding, d, ndim, spmd_name):
     return sharding.update(spec=P(*entries))
 
 
-primitive_batchers[jit_p] = WithTrace(_batch, always=_plain_batcher.always)
-
 # ----------------------------------------------------------------------------------------------
 # Lowering
 
-_lower_plain = lowering_rules[jit_p]
 
-
-def _lower(ctx, *xs, **params):
-    if "in_shardings" not in params:
-        return _lower_plain(ctx, *xs, **params)
+def _lower(rule, ctx, *xs, **params):
     said = {name: params.pop(name) for name in PARAMS}
     xs = _constrained(ctx, xs, said["in_shardings"], said["in_layouts"])
-    return _constrained(ctx, _lower_plain(ctx, *xs, **params), said["out_shardings"],
+    return _constrained(ctx, rule(ctx, *xs, **params), said["out_shardings"],
                         said["out_layouts"])
 
 
@@ -219,4 +202,18 @@ def _constrain(ctx, x, sharding, layout):
     return x if layout is None else lower_layout(ctx, x, layout=layout)
 
 
-register_lowering(jit_p, _lower)
+# ----------------------------------------------------------------------------------------------
+# The extension
+
+_rules = {"evaluation": _evaluate, "batching": _batch, "lowering": _lower}
+
+
+class CallsWithShardings(Extension):
+    """A call of a jitted function with shardings among its parameters has these rules."""
+
+    def rule_of_call(self, kind, primitive, rule, /, *args, **params):
+        own = _rules.get(kind) if primitive is jit_p and "in_shardings" in params else None
+        return rule(*args, **params) if own is None else own(rule, *args, **params)
+
+
+register(CallsWithShardings())

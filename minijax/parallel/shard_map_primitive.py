@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .. import settings
-from ..core.batching import AxisData, WithTrace, primitive_batchers
-from ..core.calls import call_rules
+from ..core.batching import AxisData, primitive_batchers
+from ..core.calls import around, batcher, call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import Zero
@@ -47,7 +47,6 @@ from ..core.typecheck import check_jaxpr, checks_inside, custom_typechecks
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import evaluate_compiled, same_type
 from ..lax.shaping import expand_dims, squeeze
-from ..linearization import derive_linearization
 from ..remat import choose_inside, choose_saved
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
@@ -208,7 +207,8 @@ def _specs(params, in_sources, out_sources, shared) -> dict:
             "out_specs": tuple(params["out_specs"][i] for i in out_sources)}
 
 
-call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)))
+call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)),
+           own_rules=(primitive_batchers, partial_eval_rules, primitive_transposes))
 
 
 def _batch(trace, args, dims, *, jaxpr, in_specs, out_specs, **scope):
@@ -268,7 +268,7 @@ def _check_unused(names, specs):
                              f"splits the batch already, and a spec is {spec}.")
 
 
-primitive_batchers[shard_map_p] = WithTrace(_batch)
+primitive_batchers[shard_map_p] = batcher(shard_map_p, _batch)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -355,8 +355,7 @@ def _partial_eval(trace, primitive, args, params):
     return merge_lists(split.out_unknowns, known_outs, unknown_outs)
 
 
-partial_eval_rules[shard_map_p] = _partial_eval
-derive_linearization(shard_map_p, linear_inside=True)
+partial_eval_rules[shard_map_p] = around("partial evaluation", shard_map_p, _partial_eval)
 
 # ----------------------------------------------------------------------------------------------
 # Under `checkpoint`, the values that the policy saves leave the body as residuals do.

@@ -98,16 +98,10 @@ def _back_to(x: Any, mesh: AbstractMesh) -> NamedSharding:
     return sharding_of_type(cotangent_aval(x.aval), mesh)
 
 
-def _typed_transpose(base: Primitive, rule: Callable) -> None:
-    """Use `rule`, whose first argument is the mesh, for the transpose where types speak of one."""
-    plain = primitive_transposes[base]
-
-    def transposed(ct, *operands, **params):
-        mesh = _mesh_of(ct, *operands)
-        return plain(ct, *operands, **params) if mesh is None else rule(
-            mesh, ct, *operands, **params)
-
-    primitive_transposes[base] = transposed
+def transposed(primitive: Primitive, ct: Any, operands: Sequence, params: dict) -> Any:
+    """The cotangents of the operands, placed as these are, where types speak of a mesh."""
+    mesh = _mesh_of(ct, *operands)
+    return NotImplemented if mesh is None else _BACK[primitive](mesh, ct, *operands, **params)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -145,8 +139,6 @@ for _base, _back in ((reshape_p, _reshape_back), (reduce_sum_p, _sum_back),
     _primitive = with_parameter[_base]
     deflinear2(_primitive, lambda ct, x, _back=_back, **params: _back(
         next(p for p in params.values() if isinstance(p, NamedSharding)).mesh, ct, x, **params))
-_typed_transpose(reshape_p, _reshape_back)
-_typed_transpose(reduce_sum_p, _sum_back)
 
 
 def _batch_broadcast(trace, args, dims, *, shape, broadcast_dimensions, sharding):
@@ -223,7 +215,7 @@ def _stated_dot_back(ct, x, y, *, out_sharding, **params):
     return _dot_back(out_sharding.mesh, ct, x, y, **params)
 
 
-_typed_transpose(dot_general_p, _dot_back)
+_BACK = {reshape_p: _reshape_back, reduce_sum_p: _sum_back, dot_general_p: _dot_back}
 primitive_transposes[dot_with_sharding_p] = _stated_dot_back
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..checks.jaxpr import check_allowed
 from ..core import dtypes
-from ..core.calls import call_rules, calls
+from ..core.calls import around, call_rules, calls
 from ..core.core import Primitive, typeof
 from ..core.effects import remat_allowed_effects
 from ..core.forward import Zero
@@ -46,7 +46,6 @@ from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
 from ..lax.families import inline_in_scope
 from ..lax.fewer_bits import bits_of, reduce_precision_p
-from ..linearization import derive_linearization
 from ..source import named
 from .barrier import barrier
 from .choice import choose_saved
@@ -98,7 +97,8 @@ def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
     return inline_in_scope(ctx, "checkpoint", jaxpr, operands)
 
 
-call_rules(remat_p, "jaxpr", _prevent_cse)
+call_rules(remat_p, "jaxpr", _prevent_cse,
+           own_rules=(partial_eval_rules, primitive_transposes))
 register_lowering(remat_p, _lower)
 
 def _transpose(cts, *operands, jaxpr, **params):
@@ -152,7 +152,7 @@ def _partial_eval(trace, primitive, args, params):
     return merge_lists(split.out_unknowns, [*map(ensure_array, known_outs)], unknown_outs)
 
 
-partial_eval_rules[remat_p] = _partial_eval
+partial_eval_rules[remat_p] = around("partial evaluation", remat_p, _partial_eval)
 
 
 @weakref_cache
@@ -200,5 +200,3 @@ def _rounded(jaxpr: Jaxpr, saved: Sequence[Var]) -> list[JaxprEqn]:
                  for v, x in exact.items()]
     return eqns
 
-
-derive_linearization(remat_p, linear_inside=False)

@@ -26,7 +26,6 @@ from ..checks import jit as checks
 from ..checks.arguments import check_callable, references_apart
 from ..core.array import Array
 from ..core.boundary import api_boundary
-from ..core.calls import call_rules
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import Extension, hooks, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
@@ -482,14 +481,12 @@ def _references_last(tracing: Tracing) -> ClosedJaxpr:
 # ----------------------------------------------------------------------------------------------
 # Rules of the primitive
 
-_evaluate_without = jit_p.impl
 
-
-@jit_p.def_impl
-def _evaluate(*args, donated_invars=(), inline=False, ctx_mesh=None, placement=None, **params):
+def _evaluate(rule, *args, donated_invars=(), inline=False, ctx_mesh=None, placement=None,
+              **params):
     """The mesh of the context is for readers of jaxprs. The program runs where its arguments lie,
     and where its own equations say."""
-    return _evaluate_without(*args, more=Asked(donated_invars, placement), **params)
+    return rule(*args, more=Asked(donated_invars, placement), **params)
 
 
 def _stage(trace, args, params):
@@ -532,7 +529,7 @@ def _called_here(jaxpr: Jaxpr) -> Jaxpr:
 staging_rules[jit_p] = _stage
 
 
-def _by_operand(params, in_sources, out_sources, shared) -> dict:
+def _by_operand(rule, params, in_sources, out_sources, shared) -> dict:
     """An operand of a transformed call is donated if the operand that it comes from is donated. If
     the call is split, nothing is, because the other part may need the buffer.
 
@@ -554,7 +551,7 @@ def _from_sources(sources, own, others, default) -> tuple:
     return tuple(default if i is None else own[i] if i >= 0 else others[~i] for i in sources)
 
 
-call_rules(jit_p, "jaxpr", _by_operand)
+_rules = {"evaluation": _evaluate, "operands": _by_operand}
 
 # ----------------------------------------------------------------------------------------------
 # The extension
@@ -562,6 +559,10 @@ call_rules(jit_p, "jaxpr", _by_operand)
 
 class JitOptions(Extension):
     """Jitted functions take all options of `jax.jit`."""
+
+    def rule_of_call(self, kind, primitive, rule, /, *args, **params):
+        own = _rules.get(kind) if primitive is jit_p else None
+        return rule(*args, **params) if own is None else own(rule, *args, **params)
 
     def program_module(self, module, jaxpr, spec):
         if not any(asked(spec).donated_invars):

@@ -16,14 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.core import Primitive, ShapedArray, typeof
+from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero, instantiate_zeros, zeros
 from ..core.primitives import filled, select
 from ..core.transposition import UndefinedPrimal, accumulators, primitive_transposes
-from ..lax.cutting import slice_p
-from ..lax.dynamic_slices import ds
 from ..lax.shaping import iota
-from ..lax.slicing import dynamic_slice_p
 from . import checks
 from .functions import addupdate, new_ref
 from .indexing import may_repeat, read, write
@@ -56,6 +53,11 @@ class RefAccum(UndefinedPrimal):
     def is_zero(self) -> bool:
         """Whether nothing has been added yet."""
         return self._ref is None
+
+    def accum_at(self, index: Any, ct: Any) -> bool:
+        """Add the cotangent of a part of the array."""
+        addupdate(self.ref, index, ct)
+        return True
 
     def accum(self, ct: Any) -> None:
         """Add a cotangent of the whole contents."""
@@ -124,27 +126,3 @@ primitive_transposes.update({
     swap_p: _swap_transpose,
     addupdate_p: _addupdate_transpose,
 })
-
-# ----------------------------------------------------------------------------------------------
-# Parts of arrays
-
-
-def _in_place(primitive: Primitive, index: Any) -> None:
-    """Add the cotangent of a part of an array in place, if its accumulator is a reference.
-
-    `index(*other operands, **params)` selects the part.
-    """
-    rule = primitive_transposes[primitive]
-
-    def transpose(ct, x, *operands, **params):
-        if type(x) is not RefAccum:
-            return rule(ct, x, *operands, **params)
-        addupdate(x.ref, index(*operands, **params), ct)
-        return [None, *(None for _ in operands)]
-
-    primitive_transposes[primitive] = transpose
-
-
-_in_place(dynamic_slice_p, lambda *starts, slice_sizes: tuple(map(ds, starts, slice_sizes)))
-_in_place(slice_p, lambda *, start_indices, limit_indices, strides: tuple(
-    map(slice, start_indices, limit_indices, strides or [None] * len(start_indices))))

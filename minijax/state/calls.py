@@ -10,15 +10,14 @@ So there is no other rule for loops over references than this equation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ..core.batching import BatchTracer, WithTrace, batch_subtrace, primitive_batchers
-from ..core.calls import calls
+from ..core.batching import BatchTracer, batch_subtrace
 from ..core.core import Primitive, set_current_trace, state
-from ..core.forward import JVPTracer, Zero, jvpfun, primitive_jvps
+from ..core.extension import Extension, register
+from ..core.forward import JVPTracer, Zero, jvpfun
 from ..core.jaxpr import jaxprs_in_params
 from ..core.jit import jit_p
-from ..core.partial_eval import JaxprTrace, partial_eval_rules
+from ..core.partial_eval import JaxprTrace
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
@@ -78,13 +77,13 @@ def _differentiates_refs(primitive: Primitive, params: dict) -> bool:
     return primitive is jit_p or forward_only or _keeps_refs(primitive, params)
 
 
-def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
-    def jvp(primals, tangents, **params):
-        if not _has_refs(params) or _differentiates_refs(primitive, params):
-            return rule(primals, tangents, **params)
+def _jvp(primitive, rule, primals, tangents, **params):
+    if primitive is custom_vjp_call_p:  # the rule is a linear map of the tangents of contents
+        tangents = [Zero(inner_type(t.aval)) if type(t) is Zero else contents_of(t)
+                    for t in tangents]
+    elif _has_refs(params) and not _differentiates_refs(primitive, params):
         return jvpfun(discharged(primitive, params), primals, tangents)
-
-    return jvp
+    return rule(primals, tangents, **params)
 
 
 def _batches_refs(trace, primitive: Primitive, args: Sequence, dims: Sequence,
@@ -106,53 +105,46 @@ def _batches_refs(trace, primitive: Primitive, args: Sequence, dims: Sequence,
     return primitive in (jit_p, remat_p, while_p) or primitive is cond_p and dims[0] is None
 
 
-def _batching_rule(primitive: Primitive, entry: Any) -> WithTrace:
-    def batch(trace, args, dims, **params):
-        has_refs = _has_refs(params)
-        if has_refs and not _batches_refs(trace, primitive, args, dims, params):
-            fun = discharged(primitive, params)
-            return batch_subtrace(fun, trace.axis_data, dims, args, trace.tag)
-        if (has_refs or any(dim is not None for dim in dims) or entry.always
-                or trace.axis_data.name is not None):
-            return entry.rule(trace, args, dims, **params)
-        outs = primitive.bind(*args, **params)
-        return outs, [None] * len(outs)
-
-    return WithTrace(batch, always=True)
+def _batch(primitive, rule, trace, args, dims, **params):
+    if _has_refs(params) and not _batches_refs(trace, primitive, args, dims, params):
+        fun = discharged(primitive, params)
+        return batch_subtrace(fun, trace.axis_data, dims, args, trace.tag)
+    return rule(trace, args, dims, **params)
 
 
-def _partial_eval_rule(primitive: Primitive, rule: Callable) -> Callable:
-    def partial_eval(trace, primitive, args, params):
-        if not _has_refs(params) or _keeps_refs(primitive, params):
-            return rule(trace, primitive, args, params)
-        with set_current_trace(trace):
-            return discharged(primitive, params)(*args)
-
-    return partial_eval
+def _partial_eval(_, rule, trace, primitive, args, params):
+    if not _has_refs(params) or _keeps_refs(primitive, params):
+        return rule(trace, primitive, args, params)
+    with set_current_trace(trace):
+        return discharged(primitive, params)(*args)
 
 
-def _jvp_of_custom_vjp(primals, tangents, **params):
-    """The rule of `custom_vjp` is a linear map of the tangents of contents."""
-    return _custom_vjp_jvp(primals, [Zero(inner_type(t.aval)) if type(t) is Zero else contents_of(t)
-                                     for t in tangents], **params)
+def _evaluate(primitive, rule, *args, **params):
+    """The condition and the body of a loop see what each other writes."""
+    if primitive is while_p:
+        n_cond = params["cond_nconsts"]
+        of_body = {id(x) for x in args[n_cond:] if is_ref(x)}
+        if condition_writes(params) or any(id(x) in of_body for x in args[:n_cond]):
+            return discharged(while_p, params)(*args)
+    return rule(*args, **params)
 
 
-_custom_vjp_jvp = primitive_jvps[custom_vjp_call_p]
-primitive_jvps[custom_vjp_call_p] = _jvp_of_custom_vjp
-for p in (*calls, scan_p, while_p, cond_p):
-    primitive_jvps[p] = _jvp_rule(p, primitive_jvps[p])
-    primitive_batchers[p] = _batching_rule(p, primitive_batchers[p])
-    partial_eval_rules[p] = _partial_eval_rule(p, partial_eval_rules[p])
+def _changes_references(primitive, rule, **params):
+    return _has_refs(params) or rule(**params)
 
 
-_run_while = while_p.impl
+_rules = {"effects": _changes_references, "jvp": _jvp, "batching": _batch,
+          "partial evaluation": _partial_eval, "evaluation": _evaluate}
 
 
-@while_p.def_impl
-def _while_on_references(*args, **params):
-    """The condition and the body see what each other writes."""
-    n_cond = params["cond_nconsts"]
-    of_body = {id(x) for x in args[n_cond:] if is_ref(x)}
-    if condition_writes(params) or any(id(x) in of_body for x in args[:n_cond]):
-        return discharged(while_p, params)(*args)
-    return _run_while(*args, **params)
+class CallsWithReferences(Extension):
+    """Calls that use references are discharged, where a rule is for pure ones."""
+
+    def rule_of_call(self, kind, primitive, rule, /, *args, **params):
+        own = _rules.get(kind)
+        if own is None:
+            return rule(*args, **params)
+        return own(primitive, rule, *args, **params)
+
+
+register(CallsWithReferences())

@@ -278,7 +278,8 @@ def _discharge_shard_map(is_ref, values, params):
     return split_results(shard_map_p.bind(*values, jaxpr=pure, **rest), is_ref)
 
 
-discharge_rules.update({primitive: _discharge_call(call) for primitive, call in calls.items()})
+discharge_rules.update({primitive: _discharge_call(call) for primitive, call in calls.items()
+                        if primitive is not shard_map_p})
 discharge_rules.update({
     shard_map_p: _discharge_shard_map,
     cond_p: _discharge_cond,

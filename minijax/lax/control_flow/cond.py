@@ -21,9 +21,9 @@ from ... import settings
 from ...checks.jaxpr import can_happen_for_all
 from ...checks.sequences import iterable
 from ...core.api import stop_gradient
-from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
+from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
-from ...core.calls import with_zero_tangents
+from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import chosen_in, is_ordered
 from ...core.forward import Zero, primitive_jvps
@@ -374,7 +374,7 @@ def _jvp(primals, tangents, *, branches, **platforms):
     return with_zero_tangents(outs, nonzeros_out)
 
 
-primitive_jvps[cond_p] = _jvp
+primitive_jvps[cond_p] = around("jvp", cond_p, _jvp)
 
 
 def _batch(trace, args, dims, *, branches, **platforms):
@@ -416,7 +416,7 @@ def _select_n(which, *cases):
     return lax.select_n(which, *cases)
 
 
-primitive_batchers[cond_p] = WithTrace(_batch)
+primitive_batchers[cond_p] = batcher(cond_p, _batch)
 
 
 
@@ -489,7 +489,7 @@ def _residuals(unknown_jaxpr, forwarded) -> list[tuple]:
     return found
 
 
-partial_eval_rules[cond_p] = _partial_eval
+partial_eval_rules[cond_p] = around("partial evaluation", cond_p, _partial_eval)
 
 
 def _dce(used_outputs, eqn):

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...core.batching import WithTrace, mapped_aval, matchaxis, primitive_batchers, unmapped_aval
+from ...core.batching import mapped_aval, matchaxis, primitive_batchers, unmapped_aval
 from ...core.boundary import api_boundary
-from ...core.calls import with_zero_tangents
+from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -345,7 +345,7 @@ def _zipped_order(nonzeros, *sizes):
     return tuple(i for group in groups for i in group), [*map(len, groups)]
 
 
-primitive_jvps[scan_p] = _jvp
+primitive_jvps[scan_p] = around("jvp", scan_p, _jvp)
 
 # ----------------------------------------------------------------------------------------------
 # Batching
@@ -373,7 +373,7 @@ def _batch(trace, args, dims, *, jaxpr, num_consts, num_carry, **params):
     return outs, [*carry_dims, *(1 if b else None for b in ys_batched)]
 
 
-primitive_batchers[scan_p] = WithTrace(_batch)
+primitive_batchers[scan_p] = batcher(scan_p, _batch)
 
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...core.calls import around
 from ...core.core import ShapedArray, typeof
 from ...core.forward import Zero, zeros
 from ...core.jaxpr import ClosedJaxpr, DropVar, eval_jaxpr
@@ -156,7 +157,7 @@ def _partial_eval(trace, primitive, args, params):
     return merge_lists(unknown_outs, known_outs, outs)
 
 
-partial_eval_rules[scan_p] = _partial_eval
+partial_eval_rules[scan_p] = around("partial evaluation", scan_p, _partial_eval)
 
 # ----------------------------------------------------------------------------------------------
 # Transposition

@@ -24,9 +24,9 @@ import numpy as np
 
 from ... import settings
 from ...checks.jaxpr import can_happen_for_all
-from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
+from ...core.batching import AxisData, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
-from ...core.calls import with_zero_tangents
+from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import chosen_in, is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
@@ -178,11 +178,12 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
 while_p = Primitive("while", multiple_results=True, memoize_avals=False)
 
 
-@while_p.def_impl
 def _evaluate(*args, **params):
     """Always by XLA. The number of rounds is not known, and NumPy would be slow for many."""
     return evaluate_compiled(while_p, args, "body_jaxpr", params)
 
+
+while_p.def_impl(around("evaluation", while_p, _evaluate))
 
 @while_p.def_abstract_eval
 def _result_types(*avals, body_jaxpr, **params):
@@ -234,7 +235,7 @@ def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
     return with_zero_tangents(outs, carry_nz)
 
 
-primitive_jvps[while_p] = _jvp
+primitive_jvps[while_p] = around("jvp", while_p, _jvp)
 
 
 def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
@@ -281,7 +282,7 @@ def has_own_lengths(axis_data: AxisData, dims: Sequence[int | None], params: dic
     return _batched_carry(axis_data, dims, **params)[1] is not None
 
 
-primitive_batchers[while_p] = WithTrace(_batch)
+primitive_batchers[while_p] = batcher(while_p, _batch)
 
 
 
@@ -341,7 +342,7 @@ def _partial_eval(trace, primitive, args, params):
     return merge_lists(carry_uk, known_outs, partition_list(carry_uk, outs)[1])
 
 
-partial_eval_rules[while_p] = _partial_eval
+partial_eval_rules[while_p] = around("partial evaluation", while_p, _partial_eval)
 
 
 def _dce(used_outputs, eqn):
