@@ -3,46 +3,9 @@
 The public names, in the order of the book's chapters: `import minijax as jax`.
 """
 
-import gc as _gc
-from importlib import import_module as _import
 from typing import TYPE_CHECKING
 
-from .first_use import (
-    Postponed as _Postponed,
-    keep_functions as _keep_functions,
-    load as _load,
-    postpone_imports,
-    spare_the_collector as _spare_the_collector,
-)
-
-_collects = _gc.isenabled()
-_gc.disable()  # an import leaves no garbage behind, and makes many objects
-
-# chapter 9
-postpone_imports("minijax.lax")
-
-# chapter 10
-postpone_imports("minijax.ad_checkpoint")
-postpone_imports("minijax.custom_batching")
-postpone_imports("minijax.custom_derivatives")
-
-# chapter 11
-postpone_imports("minijax.lax.linalg")
-
-# chapter 12
-postpone_imports("minijax.numpy")
-postpone_imports("minijax.numpy.linalg")
-
-# chapter 13
-postpone_imports("minijax.nn")
-postpone_imports("minijax.random")
-
-# chapter 14
-postpone_imports("minijax.distributed")
-postpone_imports("minijax.sharding")
-
-# chapter 15
-postpone_imports("minijax.ref")
+from .first_use import loaded_on_first_use as _loaded_on_first_use
 
 # chapter 1
 from .settings import (
@@ -105,9 +68,6 @@ from .runtime.devices import (
 from .runtime.jit import disable_jit, jit
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 
-if TYPE_CHECKING:
-    from . import stages
-
 # chapter 7
 from .core.api import linearize
 
@@ -116,41 +76,28 @@ from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
-_import("minijax.lax.operators")  # gives arrays operators in full
-
-if TYPE_CHECKING:
-    from .jacobians import hessian, jacfwd, jacobian, jacrev
-    from .lax.dynamic_slices import ds
+from .jacobians import hessian, jacfwd, jacobian, jacrev
+from .lax.dynamic_slices import ds
 
 # chapter 10
 from . import linearization as _linearization
 from .debugging.scopes import named_call, named_scope
 from . import ad_checkpoint, custom_batching, custom_derivatives
-
-if TYPE_CHECKING:
-    from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
-    from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
-    from .remat import checkpoint, checkpoint_policies, remat
+from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
+from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .remat import checkpoint, checkpoint_policies, remat
 
 # chapter 11
 from . import dtypes
 from .lax.compile_time import ensure_compile_time_eval
-_import("minijax.lax.dot_algorithms")  # values of the setting default_matmul_precision
-_import("minijax.lax.products")  # the rules of `dot_general` in full
 
 # chapter 12
 from . import numpy
-_import("minijax.numpy._array_protocols")
-_import("minijax.numpy._method_names")
+from .numpy import _array_protocols, _methods  # what arrays can do besides
 
-if TYPE_CHECKING:
-    from . import dlpack, ops
 
 # chapter 13
-from . import nn, random, scipy
-
-if TYPE_CHECKING:
-    from . import image
+from . import nn, random
 from .random.settings import (
     debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
 )
@@ -166,135 +113,58 @@ from .runtime.processes import (
     process_indices,
 )
 from .settings import default_device
-
-if TYPE_CHECKING:
-    from .parallel.explicit import reshard
-    from .parallel.mesh import make_mesh, set_mesh
-    from .parallel.partition_spec import P
-    from .parallel.placed import Shard
-    from .parallel.placement import device_put, live_arrays
-    from .parallel.sharding import NamedSharding
-    from .parallel.global_arrays import (
-        make_array_from_callback,
-        make_array_from_process_local_data,
-        make_array_from_single_device_arrays,
-    )
-    from .parallel.memories import memory
-    from .parallel.pmap import pmap
-    from .parallel.shard_map import shard_map, smap
+from .parallel.explicit import reshard
+from .parallel.mesh import make_mesh, set_mesh
+from .parallel.partition_spec import P
+from .parallel.placed import Shard
+from .parallel.placement import device_put, live_arrays
+from .parallel.sharding import NamedSharding
+from .parallel.global_arrays import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
+from .parallel.memories import memory
+from .parallel.pmap import pmap
+from .parallel.shard_map import shard_map, smap
 
 # chapter 15
-from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
 from . import monitoring
 from . import ref
-from .state import gradients as _gradients  # what `vjp` returns has `with_refs`
-
-if TYPE_CHECKING:
-    from .ref import Ref, empty_ref, free_ref, freeze, new_ref
-    from .state.gradients import ad
-    from . import debug
-    from .debugging.callbacks import pure_callback
-    from .debugging.environment import print_environment_info
+from .ref import Ref, empty_ref, free_ref, freeze, new_ref
+from .state.gradients import ad
+from .debugging import refusals as _refusals, value_checks as _value_checks  # watch their settings
+from .debugging.callbacks import pure_callback
+from .debugging.environment import print_environment_info
 
 # chapter 16
-if TYPE_CHECKING:
-    from . import experimental
-
-
-def _watch_keys(value, begins):
-    """The setting debug_key_reuse begins or ends to be on somewhere."""
-    if value:
-        from .experimental.key_reuse import watch
-
-        watch(begins)
-
-
-debug_key_reuse.watchers.append(_watch_keys)
-_watch_keys(debug_key_reuse.value, True)  # it may come from the environment
+from .experimental import key_reuse as _key_reuse  # watches its setting
 
 # for extensions, every chapter's part
-
 from .compat.absent import show_absent as _show_absent
 
 _show_absent(__name__)
 from .compat import core as _core, jaxpr as _jaxpr, objects as _objects, params as _params
 
+# chapter 1
 if TYPE_CHECKING:
-    from . import extend, interpreters
+    from . import (
+        debug, dlpack, example_libraries, experimental, extend, image, interpreters, ops, profiler,
+        scipy, stages,
+    )
 
-if _collects:
-    _spare_the_collector()
-    _gc.enable()
+# What few programs use is imported when its name is first used.
+_PLACES = dict.fromkeys("""
+    debug dlpack example_libraries experimental extend image interpreters ops profiler scipy stages
+    _src""".split(), "")
+_PLACES["Device"] = "runtime.client"  # jaxlib's class
 
-
-# Names, and the modules that have them. Both are loaded when the name is first used.
-_ON_FIRST_USE = {
-    "hessian": "jacobians",
-    "jacfwd": "jacobians",
-    "jacobian": "jacobians",
-    "jacrev": "jacobians",
-    "make_array_from_callback": "parallel.global_arrays",
-    "make_array_from_process_local_data": "parallel.global_arrays",
-    "make_array_from_single_device_arrays": "parallel.global_arrays",
-    "ds": "lax.dynamic_slices",
-    "fwd_and_bwd": "custom_rules.linear_functions",
-    "linear_transpose": "custom_rules.linear_functions",
-    "closure_convert": "custom_rules.closures",
-    "custom_gradient": "custom_rules.vjp",
-    "custom_jvp": "custom_rules.jvp",
-    "custom_vjp": "custom_rules.vjp",
-    "checkpoint": "remat.function",
-    "checkpoint_policies": "remat.policies",
-    "remat": "remat.function",
-    "Ref": "state.refs",
-    "empty_ref": "state.functions",
-    "free_ref": "state.functions",
-    "freeze": "state.functions",
-    "new_ref": "state.functions",
-    "ad": "state.gradients",
-    "device_put": "parallel.placement",
-    "live_arrays": "parallel.placement",
-    "make_mesh": "parallel.mesh",
-    "set_mesh": "parallel.mesh",
-    "NamedSharding": "parallel.sharding",
-    "P": "parallel.partition_spec",
-    "Shard": "parallel.placed",
-    "reshard": "parallel.explicit",
-    "pmap": "parallel.pmap",
-    "shard_map": "parallel.shard_map",
-    "smap": "parallel.shard_map",
-    "pure_callback": "debugging.callbacks",
-    "print_environment_info": "debugging.environment",
-}
-_MODULES_ON_FIRST_USE = {
-    "_src", "custom_rules", "debug", "dlpack", "experimental", "extend", "image",
-    "interpreters", "ops", "parallel", "profiler", "stages", "state",
-}
-
-_keep_functions(__name__, ["remat"])
-
-
-def __getattr__(name):
-    if name == "Device":  # the class of devices, which is jaxlib's: loaded when it is asked for
-        from .runtime import xla
-
-        return xla().Device
-    if name == "memory":  # a namespace, not a function
-        from .parallel.memories import memory
-
-        return memory
-    if name in _MODULES_ON_FIRST_USE:
-        return _load(_Postponed(f"{__name__}.{name}"))
-    if name in _ON_FIRST_USE:
-        value = globals()[name] = _load(_Postponed(f"{__name__}.{_ON_FIRST_USE[name]}", name))
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _loaded_on_first_use(__name__, _PLACES)
 
 
 def __dir__():
-    waiting = {*_ON_FIRST_USE, *_MODULES_ON_FIRST_USE, "Device", "memory"}
-    return sorted({*globals(), *waiting} - {"_src"})
+    return sorted({*globals(), *_PLACES} - {"_src"})
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]  # for `from minijax import *`

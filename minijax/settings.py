@@ -99,6 +99,11 @@ class State:
             _overrides_in_force += more
         return previous
 
+    def watched_by(self, watcher: Callable[[Any, bool], None]) -> None:
+        """Call `watcher(value, begins)` from now on, also for the value in force now."""
+        self.watchers.append(watcher)
+        watcher(self.value, True)
+
     def _tell(self, value: Any, begins: bool) -> None:
         for watcher in self.watchers:
             watcher(value, begins)

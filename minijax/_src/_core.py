@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# chapter 5
+# chapter 9
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module

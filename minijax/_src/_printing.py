@@ -6,7 +6,7 @@ Their rules take an equation, the names of variables and the settings, and retur
 
 from __future__ import annotations
 
-# chapter 9
+# chapter 10
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 

@@ -14,7 +14,8 @@ from typing import Any
 from .. import optional
 from ..core import core
 from ..core.core import eval_trace
-from ..first_use import Postponed, load
+from ..custom_rules.common import as_fun
+from ..custom_rules.linear_util import wrap_init
 
 
 class _AnyTrace(type):
@@ -65,8 +66,6 @@ def _as_in_jax(theirs: Callable) -> Callable:
     def process(trace, primitive, tracers, params):
         if primitive.name != "custom_jvp_call" or not hasattr(trace, "process_custom_jvp_call"):
             return theirs(trace, primitive, tracers, optional.listed(primitive, params))
-        as_fun = load(Postponed("minijax.custom_rules.common", "as_fun"))
-        wrap_init = load(Postponed("minijax.custom_rules.linear_util", "wrap_init"))
         fun, jvp = wrap_init(as_fun(params["call_jaxpr"])), wrap_init(params["jvp_jaxpr_fun"])
         return trace.process_custom_jvp_call(primitive, fun, jvp, tracers,
                                              symbolic_zeros=params["symbolic_zeros"])

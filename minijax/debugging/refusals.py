@@ -173,6 +173,8 @@ def _switch(extension: Extension, forbidding: bool) -> Any:
     return watch
 
 
-watch_execution = _switch(NoExecution(), True)
-watch_sums = _switch(No16BitSums(), False)
-watch_transfers = _guard_transfers(TransferGuard())
+no_execution.watched_by(_switch(NoExecution(), True))
+allow_f16_reductions.watched_by(_switch(No16BitSums(), False))
+_watch_transfers = _guard_transfers(TransferGuard())
+for _guarded in (transfer_guard, transfer_guard_host_to_device, transfer_guard_device_to_device):
+    _guarded.watched_by(_watch_transfers)

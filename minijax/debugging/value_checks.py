@@ -80,3 +80,7 @@ def watch(value: bool, begins: bool) -> None:
     process, or in a thread's override."""
     if value:
         (register if begins else remove)(_checks)
+
+
+debug_nans.watched_by(watch)
+debug_infs.watched_by(watch)

@@ -52,7 +52,7 @@ def add_jaxvals(x, y):
     return add_jaxvals_p.bind(x, y)
 
 
-# chapter 9
+# chapter 10
 from ..compat.params import (  # type: ignore[assignment]  # noqa: F811  (now in JAX's form)
     primitive_jvps,
     primitive_transposes,

@@ -14,9 +14,7 @@ from ..core.batching import (
 )
 from ..core.batching import defbroadcasting, defreducer, defvectorized
 
-# chapter 9
+# chapter 10
 from ..compat.batching import axis_primitive_batchers, fancy_primitive_batchers
 from ..compat.params import primitive_batchers  # type: ignore[assignment]  # noqa: F811
-
-# chapter 10
 from ..custom_rules.vmappables import register_vmappable, unregister_vmappable

@@ -3,5 +3,5 @@
 # chapter 6
 from ..runtime.dispatch import apply_primitive
 
-# chapter 9
+# chapter 10
 from ..compat.core import canonicalize_dtype_handlers

@@ -1,5 +1,7 @@
 """`jax.lax`: the primitives, as functions and as `Primitive`s, in the order of the book."""
 
+from ..first_use import public_names as _public_names
+
 # chapter 9
 from .rounding import (
     RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, round, round_p, sign,
@@ -133,3 +135,9 @@ from ..parallel.collectives import (
     all_gather, all_to_all, axis_index, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
     psum_scatter, pswapaxes,
 )
+
+__all__ = _public_names(__name__, ["linalg"])
+
+
+def __dir__() -> list[str]:
+    return __all__

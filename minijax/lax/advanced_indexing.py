@@ -25,6 +25,7 @@ from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
+from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array, select
 from ..core.tree import tree_leaves
@@ -627,3 +628,13 @@ def _at(x):
 
 install_methods({"at": property(
     _at, doc="`x.at[index].set(y)` and its like: changed copies of the array.")})
+
+
+class IndexingByArrays(Extension):
+    """`x[index]` by arrays."""
+
+    def index_by_arrays(self, x, index):
+        return take_index(x, index)
+
+
+register(IndexingByArrays())

@@ -48,7 +48,6 @@ from ..core.primitives import (
 )
 from ..core.tracebacks import hide_frames
 from ..errors import ConcretizationTypeError
-from ..first_use import AttributeOnFirstUse
 from ..source import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import is_concrete
@@ -470,7 +469,6 @@ install_methods({
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
-install_methods({"__getitem__": AttributeOnFirstUse("minijax.lax.indexing", "__getitem__")})
 install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({

@@ -1,5 +1,7 @@
 """Chapter 13: the parts of neural networks, under `jax.nn`'s names."""
 
+from ..first_use import public_names as _public_names
+
 from ..numpy._softmax import logsumexp, softmax
 from ..numpy._ufuncs import tanh
 from .activations import (
@@ -34,3 +36,9 @@ from .activations import (
 )
 from .attention import dot_product_attention
 from . import initializers
+
+__all__ = _public_names(__name__, ["initializers"])
+
+
+def __dir__() -> list[str]:
+    return __all__

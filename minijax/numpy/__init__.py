@@ -6,6 +6,8 @@ in our jaxprs, too, and plain Python when nothing is traced (`_staged.py`).
 
 from __future__ import annotations
 
+from ..first_use import public_names as _public_names
+
 import numpy as _np
 
 from ..core.array import Array as ndarray
@@ -367,3 +369,9 @@ complexfloating, character, flexible, object_ = (
 array_repr, array_str = _np.array_repr, _np.array_str
 ComplexWarning = _np.exceptions.ComplexWarning
 s_, index_exp = _np.s_, _np.index_exp
+
+__all__ = _public_names(__name__, ["fft", "linalg"])
+
+
+def __dir__() -> list[str]:
+    return __all__

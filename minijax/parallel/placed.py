@@ -417,6 +417,8 @@ def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
 
 concrete_mesh.watchers.append(_watch_mesh)
 placed_evaluation = PlacedEvaluation()
+if cuda.has_device():  # a look at files, which does not load XLA
+    register(placed_evaluation)
 placed_operands = PlacedOperands()
 placed_arrays.extensions.append(placed_operands)
 
@@ -467,6 +469,8 @@ def watch_default_device(choice: Any, begins: bool) -> None:
     if choice is not None:
         (register if begins else remove)(placed_evaluation)
 
+
+settings.default_device.watched_by(watch_default_device)
 
 # ----------------------------------------------------------------------------------------------
 # Between arrays and buffers

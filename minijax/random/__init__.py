@@ -4,6 +4,8 @@ There is no hidden state. Every function is told a key, and gives the same numbe
 key: `key` makes the first, `split` and `fold_in` make others of it.
 """
 
+from ..first_use import public_names as _public_names
+
 from .key_functions import (
     PRNGKey, bits, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )
@@ -19,3 +21,9 @@ from .gamma import (
 from .counts import binomial, multinomial, poisson
 from .vectors import multivariate_normal, orthogonal
 from . import counters, generators
+
+__all__ = _public_names(__name__, ["counters", "generators"])
+
+
+def __dir__() -> list[str]:
+    return __all__

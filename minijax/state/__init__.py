@@ -20,10 +20,7 @@ carry, and the loop is pure again.
 The counterparts in JAX are `jax/_src/state/` and `jax/_src/ref.py`.
 """
 
-from ..first_use import first_use_of as _first_use_of
-
-with _first_use_of(__name__):
-    from . import (
-        accumulation as accumulation, batching as batching, calls as calls, printed as printed,
-        programs as programs,
-    )
+from . import (
+    accumulation as accumulation, batching as batching, calls as calls, printed as printed,
+    programs as programs,
+)

@@ -12,6 +12,7 @@ from typing import Any
 from ..core import effects
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
+from ..core.extension import Extension, register
 from ..lax.indexing import indexing_of
 from . import checks
 
@@ -227,3 +228,13 @@ class Ref(metaclass=_RefType):
         return "Ref" + repr(self.value).removeprefix("Array")
 
     __array__ = checks.not_an_array
+
+
+class References(Extension):
+    """A struct may stand for a reference."""
+
+    def reference_type(self, aval):
+        return AbstractRef(aval)
+
+
+register(References())

@@ -13,4 +13,3 @@ from ._core import Forward as Forward
 from ._core import Sink as Sink
 from ._core import Source as Source
 from ._core import check_key_reuse as check_key_reuse
-from ._core import watch as watch

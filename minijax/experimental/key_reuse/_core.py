@@ -58,6 +58,7 @@ from ...parallel.placement import device_put_p
 from ...parallel.shard_map_primitive import shard_map_p
 from ...random import keys as prng
 from ...random.gamma import random_gamma_p
+from ...random.settings import debug_key_reuse
 from ...remat import remat_p
 
 # ----------------------------------------------------------------------------------------------
@@ -537,6 +538,10 @@ class KeyReuseChecks(Extension):
 _checks = KeyReuseChecks()
 
 
-def watch(begins: bool) -> None:
-    """Register the checks for as long as the setting `debug_key_reuse` is on somewhere."""
-    (register if begins else remove)(_checks)
+def _watch(value: bool, begins: bool) -> None:
+    """Register the checks for as long as the setting is on somewhere."""
+    if value:
+        (register if begins else remove)(_checks)
+
+
+debug_key_reuse.watched_by(_watch)

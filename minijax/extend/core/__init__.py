@@ -54,6 +54,8 @@ from ...custom_rules import CallPrimitive
 
 # chapter 9
 from ...lax.compile_time import concrete_or_error
+
+# chapter 10
 from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...compat.core import (
     find_top_trace,

@@ -13,7 +13,4 @@
     common.py            what they share
 """
 
-from ...first_use import first_use_of as _first_use_of
-
-with _first_use_of(__name__):
-    from . import cond, scan, scan_lowering, scan_reverse, while_loop
+from . import cond, scan, scan_lowering, scan_reverse, while_loop

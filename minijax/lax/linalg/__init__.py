@@ -3,6 +3,8 @@
 XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculus.
 """
 
+from ...first_use import public_names as _public_names
+
 from .triangular_solve import triangular_solve, triangular_solve_p
 from .cholesky import cholesky, cholesky_p
 from .lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
@@ -20,3 +22,9 @@ from .products import cholesky_update, cholesky_update_p, symmetric_product, sym
 
 # chapter 12
 from ...numpy.linalg._polar import qdwh
+
+__all__ = _public_names(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
