@@ -10,9 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,10 +25,12 @@ from .bcoo import (
     _gather,
     _inside,
     _mul,
+    _padding,
     _per_dimension,
     _where,
     bcoo_broadcast_in_dim,
     bcoo_sum_duplicates,
+    bcoo_update_layout,
     make_bcoo,
     nfold_vmap,
     sparse_rules,
@@ -43,10 +43,6 @@ def _out_shape(function, *mats, **params) -> tuple[int, ...]:
     dense = [ShapeDtypeStruct(mat.shape, mat.dtype) for mat in mats]
     return eval_shape(functools.partial(function, **params), *dense).shape
 
-
-def _padding(mat) -> Any:
-    """The index that marks padding: too large in every sparse dimension."""
-    return jnp.array(mat.sparse_shape, mat.indices.dtype)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -221,81 +217,6 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     indices = jnp.stack(columns, -1) if sizes else indices[..., :0]
     indices = _where(inside, indices.astype(mat.indices.dtype), jnp.array(sizes, mat.indices.dtype))
     return make_bcoo(_where(inside, data, 0), indices, shape)
-
-
-def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
-                       on_inefficient: str | None = "error") -> BCOO:
-    """The same array with other numbers of batch and dense dimensions.
-
-    Args:
-      mat: a sparse array.
-      n_batch, n_dense: the new numbers; by default, as they are.
-      on_inefficient: "error", "warn" or `None`: what happens if zeros would be stored because a
-        sparse dimension of more than one element becomes a batch or a dense one.
-
-    Raises:
-      SparseEfficiencyError: as `on_inefficient` says.
-      ValueError: the numbers do not fit the shape.
-    """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
-    if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
-        return mat
-    checks.layout(mat, n_batch, n_dense, on_inefficient, warnings.warn)
-    while mat.n_batch > n_batch:
-        mat = _batch_to_sparse(mat)
-    while mat.n_dense > n_dense:
-        mat = _dense_to_sparse(mat)
-    while mat.n_batch < n_batch:
-        mat = _sparse_to_batch(mat)
-    while mat.n_dense < n_dense:
-        mat = _sparse_to_dense(mat)
-    return mat
-
-
-def _batch_to_sparse(mat):
-    """The last batch dimension becomes the first sparse one."""
-    d, n = mat.n_batch - 1, mat.shape[mat.n_batch - 1]
-    data, indices = (jnp.broadcast_to(x, (*x.shape[:d], n, *x.shape[d + 1:]))
-                     for x in (mat.data, mat.indices))
-    column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), d)
-    indices = lax.concatenate([column, indices], indices.ndim - 1)
-    # An index is padding if it is too large in one dimension.
-    data, indices = (x.reshape(*x.shape[:d], n * mat.nse, *x.shape[d + 2:])
-                     for x in (data, indices))
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _dense_to_sparse(mat):
-    """The first dense dimension becomes the last sparse one."""
-    d = mat.n_batch + 1
-    size = mat.data.shape[d]
-    indices = jnp.broadcast_to(mat.indices[..., None, :], (
-        *mat.indices.shape[:-1], size, mat.n_sparse))
-    column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), d)
-    indices = lax.concatenate([indices, column], indices.ndim - 1)
-    data, indices = (x.reshape(*x.shape[:d - 1], mat.nse * size, *x.shape[d + 1:])
-                     for x in (mat.data, indices))
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _sparse_to_batch(mat):
-    """The first sparse dimension becomes the last batch one: each example keeps all elements, of
-    which those of others are padding."""
-    d, size = mat.n_batch, mat.sparse_shape[0]
-    indices = lax.expand_dims(mat.indices, [d])
-    own = indices[..., 0] == lax.expand_dims(jnp.arange(size, dtype=indices.dtype), [*range(d), -1])
-    data = _where(own, lax.expand_dims(mat.data, [d]), 0)
-    indices = _where(own, indices[..., 1:], _padding(mat)[1:])
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _sparse_to_dense(mat):
-    """The last sparse dimension becomes the first dense one: rows of zeros but for one."""
-    size, d = mat.sparse_shape[-1], mat.n_batch + 1
-    own = mat.indices[..., -1:] == _per_dimension(np.arange(size), mat.indices)
-    return make_bcoo(_where(own, lax.expand_dims(mat.data, [d]), 0), mat.indices[..., :-1],
-                     mat.shape)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from ... import numpy as jnp
 from ...core.api import eval_shape, vmap
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
-from .bcoo import BCOO, bcoo_transpose
-from .shaping import bcoo_dynamic_slice, bcoo_reshape, bcoo_squeeze, bcoo_update_layout
+from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout
+from .shaping import bcoo_dynamic_slice, bcoo_reshape, bcoo_squeeze
 from .transform import sparse_rules
 
 

@@ -6,8 +6,13 @@ from typing import Any, NamedTuple
 
 from ...core.boundary import public
 from ...lax import elementwise as lax
-from ...lax import linalg as lax_linalg
 from ...lax import rounding
+from ...lax.linalg.cholesky import cholesky as lax_cholesky
+from ...lax.linalg.eig import eig as lax_eig
+from ...lax.linalg.eigh import eigh as lax_eigh
+from ...lax.linalg.qr import geqrf as lax_geqrf
+from ...lax.linalg.qr import qr as lax_qr
+from ...lax.linalg.svd import svd as lax_svd
 from ...lax.shaping import broadcasted_iota, rev
 from ...lax.sorting import sort
 from ...runtime.jit import jit
@@ -78,7 +83,7 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
     >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    L = lax_linalg.cholesky(inexact("cholesky", a), symmetrize_input=symmetrize_input)
+    L = lax_cholesky(inexact("cholesky", a), symmetrize_input=symmetrize_input)
     return conj(L.mT) if upper else L
 
 
@@ -104,12 +109,12 @@ def qr(a, mode: str = "reduced"):
     """
     a = inexact("qr", a)
     if mode == "raw":
-        a, taus = lax_linalg.geqrf(a)
+        a, taus = lax_geqrf(a)
         return QRResult(a.mT, taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}. Use 'reduced', "
                          "'complete', 'full', 'r' or 'raw'.")
-    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
+    q, r = lax_qr(a, pivoting=False, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -140,7 +145,7 @@ def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
     (a,) = promote_dtypes_inexact(a)
-    v, w = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    v, w = lax_eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)
 
 
@@ -171,7 +176,7 @@ def eig(a):
     >>> eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.round(3).tolist()
     [1.0, -1.0]
     """
-    w, v = lax_linalg.eig(inexact("eig", a), compute_left_eigenvectors=False)
+    w, v = lax_eig(inexact("eig", a), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
@@ -185,8 +190,8 @@ def eigvals(a):
     Raises:
       ValueError: matrices that are not square.
     """
-    return lax_linalg.eig(inexact("eigvals", a), compute_left_eigenvectors=False,
-                          compute_right_eigenvectors=False)[0]
+    return lax_eig(inexact("eigvals", a), compute_left_eigenvectors=False,
+                   compute_right_eigenvectors=False)[0]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -215,14 +220,14 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
     a = inexact("svd", a)
     if hermitian:
         return _hermitian_svd(a, compute_uv, subset_by_index)
-    result = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv,
-                            subset_by_index=subset_by_index)
+    result = lax_svd(a, full_matrices=full_matrices, compute_uv=compute_uv,
+                     subset_by_index=subset_by_index)
     return SVDResult(*result) if compute_uv else result
 
 
 def _hermitian_svd(a, compute_uv, subset_by_index):
     """Singular values are absolute eigenvalues; the signs go into one of the factors."""
-    vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
+    vectors, values = lax_eigh(a, subset_by_index=subset_by_index)
     s = lax.abs_(values)
     last = s.ndim - 1
     if not compute_uv:

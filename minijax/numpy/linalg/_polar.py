@@ -8,9 +8,11 @@ import numpy as np
 
 from ...core import dtypes
 from ...lax import elementwise as lax
-from ...lax import linalg as lax_linalg
 from ...lax.control_flow.scan import scan
 from ...lax.control_flow.while_loop import while_loop
+from ...lax.linalg.cholesky import cholesky as lax_cholesky
+from ...lax.linalg.qr import qr as lax_qr
+from ...lax.linalg.triangular_solve import triangular_solve as lax_triangular_solve
 from ...runtime.jit import jit
 from ...settings import default_matmul_precision
 from .._constructors import array, eye
@@ -109,16 +111,16 @@ def _by_qr(u, a, b, c):
     """The step, by Q₁ Q₂ᴴ = √c u (1 + c uᴴu)⁻¹ where [Q₁; Q₂] R = [√c u; 1]."""
     m, n = u.shape
     root, e = lax.sqrt(c), b / c
-    q, _ = lax_linalg.qr(concatenate([root * u, eye(n, dtype=u.dtype)]), full_matrices=False)
+    q, _ = lax_qr(concatenate([root * u, eye(n, dtype=u.dtype)]), full_matrices=False)
     return e * u + (a - e) / root * (q[:m] @ q[m:].T.conj())
 
 
 def _by_cholesky(u, a, b, c):
     """The step, by a Cholesky factorization of 1 + c uᴴu."""
     e = b / c
-    factor = lax_linalg.cholesky(c * (u.T.conj() @ u) + eye(u.shape[1], dtype=u.dtype),
-                                 symmetrize_input=False)
-    z = lax_linalg.triangular_solve(factor, u.T.conj(), left_side=True, lower=True)
-    z = lax_linalg.triangular_solve(factor, z, left_side=True, lower=True, transpose_a=True,
-                                    conjugate_a=True)
+    factor = lax_cholesky(c * (u.T.conj() @ u) + eye(u.shape[1], dtype=u.dtype),
+                          symmetrize_input=False)
+    z = lax_triangular_solve(factor, u.T.conj(), left_side=True, lower=True)
+    z = lax_triangular_solve(factor, z, left_side=True, lower=True, transpose_a=True,
+                             conjugate_a=True)
     return e * u + (a - e) * z.T.conj()

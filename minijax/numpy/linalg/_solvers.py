@@ -6,7 +6,7 @@ import math
 import operator
 
 from ...core.boundary import public
-from ...lax import linalg as lax_linalg
+from ...lax.linalg.solve import solve as lax_solve
 from ...lax.shaping import broadcast
 from ...runtime.jit import jit
 from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
@@ -41,7 +41,7 @@ def solve(a, b):
         raise ValueError(f"Invalid shapes for solve: {a.shape}, {b.shape}. For vectors, use "
                          "solve(a, b[..., None]).squeeze(-1).")
     signature = "(m,m),(m)->(m)" if b.ndim == 1 else "(m,m),(m,n)->(m,n)"
-    return vectorize(lax_linalg.solve, signature=signature)(a, b)
+    return vectorize(lax_solve, signature=signature)(a, b)
 
 
 @jit
