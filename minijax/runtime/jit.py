@@ -535,7 +535,9 @@ def _by_operand(rule, params, in_sources, out_sources, shared) -> dict:
 
     Tangents and cotangents have the shardings and layouts of their primals.
     """
-    old = params["donated_invars"]
+    old = params.get("donated_invars")
+    if old is None:  # the core's own `jit` made the call
+        return {}
     changed = {"donated_invars": tuple(
         not shared and i is not None and i >= 0 and old[i] for i in in_sources)}
     if "in_shardings" in params:
