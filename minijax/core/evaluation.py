@@ -34,12 +34,17 @@ def in_bytes(x):
 
 def divide(x, y):
     """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
+    if x.dtype.kind == "f":
+        return np.divide(x, y)
     if x.dtype.kind == "c":
         return _complex_quotient(x, y)
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
-    whole = np.floor_divide(x - np.fmod(x, y), y)
+    if x.dtype.itemsize < 8:  # floats of 64 bits hold the quotient, and are faster
+        whole = np.divide(x, y).astype(np.int64).astype(x.dtype)
+    else:
+        whole = np.floor_divide(x - np.fmod(x, y), y)
     by_zero = np.equal(y, 0)
     return np.where(by_zero, ~np.zeros_like(x), whole) if by_zero.any() else whole
 
@@ -112,6 +117,8 @@ def select_n(which, *cases):
 
 def convert(x, dtype):
     """The values in another type; from floats to integers, towards zero."""
+    if dtype.kind == "f" and x.dtype.kind in "biuf":
+        return x.astype(dtype)
     if x.dtype.kind in "biuf" and dtype.kind in "fc":  # the usual case, without questions
         return x.astype(dtype)
     if x.dtype.kind == "c" and dtype.kind != "c":
@@ -128,6 +135,8 @@ def _saturate(x, dtype):
     low, high = float(info.min), float(info.max)
     if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
         return x.astype(dtype)
+    if dtype.itemsize < min(x.dtype.itemsize, 3):  # floats of its size hold both ends
+        return np.clip(np.where(np.isnan(x), x.dtype.type(0), x), low, high).astype(dtype)
     wide = np.asarray(x, np.float64)
     inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
     whole = np.int8 if dtype.kind == "V" else dtype
@@ -147,8 +156,8 @@ _LARGE = 2**12  # elements: of fewer, other ways than NumPy's own take longer
 
 def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
     """`ufunc.reduce`, in the way that is fast and exact for such rows and columns."""
-    first = axes[0] if axes else 0
-    if axes and x.size >= _MANY and [*axes] == [*range(first, first + len(axes))]:
+    if x.size >= _MANY and axes and [*axes] == [*range(axes[0], axes[0] + len(axes))]:
+        first = axes[0]
         rows = math.prod([x.shape[d] for d in axes])
         before, after = x.shape[:first], x.shape[first + len(axes):]
         if not after and rows <= _SHORT and x.size >= _LARGE:
@@ -160,7 +169,7 @@ def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
         if after and rows > _MANY and x.flags.c_contiguous and (exact or width <= _SHORT):
             parts = x.reshape(math.prod(before), rows, width)
             return _reduce_in_parts(ufunc, parts).reshape(before + after)
-    return ufunc.reduce(x, axis=tuple(axes), **options)
+    return ufunc.reduce(x, axis=axes, **options)
 
 
 def _reduce_in_parts(ufunc, x):
@@ -177,14 +186,19 @@ def _reduce_in_parts(ufunc, x):
     return ufunc.reduce(x, 1)
 
 
+def reduce_by(ufunc: np.ufunc) -> Callable:
+    """A reduction by a function of two elements, in their type."""
+    return lambda x, *, axes: _reduce(ufunc, x, axes)
+
+
 def accumulate_wide(ufunc: np.ufunc) -> Callable:
     """A sum or product. Numbers of 16 bits are combined in 32, as a sum of thousands of them would
     lose most of its digits."""
 
     def rule(x, *, axes):
-        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        wide = x.astype(np.float32) if narrow else x
-        return _reduce(ufunc, wide, axes, dtype=wide.dtype).astype(x.dtype, copy=False)
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+            return _reduce(ufunc, x.astype(np.float32), axes).astype(x.dtype)
+        return _reduce(ufunc, x, axes, dtype=x.dtype)
 
     return rule
 

@@ -22,7 +22,7 @@ import numpy as np
 from ..checks import operators as checks
 from . import dtypes
 from . import primitives as prim
-from .array import direct_binary, is_arraylike, quiet
+from .array import Array, direct_binary, is_arraylike, quiet
 from .core import ArrayMethods, ShapedArray, eval_trace, install_methods, state, typeof
 from .tracebacks import hide_frames
 
@@ -188,7 +188,8 @@ def _multiply_by_mask(x, y):
     values = other if mask is x else values
     ndim = typeof(values).ndim
     values = prim.broadcast_in_dim(values, out.shape, range(out.ndim - ndim, out.ndim))
-    return prim.select(prim.ensure_array(mask), values, prim.full_like(values, 0))
+    zeros = Array(np.zeros(out.shape, out.dtype), typeof(values))
+    return prim.select_n_p.bind(prim.ensure_array(mask), zeros, values)
 
 
 # operator: (name, primitive, doc, kinds, on_bools, promote, by_mask)
