@@ -114,9 +114,6 @@ _MOST_NUMBERS = 4096
 # ----------------------------------------------------------------------------------------------
 # The functions behind the operators
 
-NUMBERS = "iufcV"  # the kinds of dtypes that need no other primitive
-
-
 _ARGUMENTS_AND_ERRORS = """
 
 Args:
@@ -130,20 +127,21 @@ Raises:
 """
 
 
-def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_bools=None,
+def binary_function(name: str, primitive, doc: str, *, on_bools=None,
                     promote: Callable = promote_args, by_mask: Callable | None = None) -> Callable:
     """A promoting binary function.
 
     Args:
       name, doc: its name, and the first line of its documentation.
       primitive: what it binds.
-      kinds: the kinds of dtypes for which operands of one type need no promotion.
       on_bools: the primitive for booleans, if it is another one.
       promote: brings the operands to one type and one rank.
       by_mask: evaluates the function of two operands of which one is boolean.
     """
 
     apply = direct_binary(primitive)
+    # The kinds of dtypes for which operands of one type need neither promotion nor `on_bools`.
+    kinds = "fc" if promote is promote_args_inexact else "iufcV"
 
     def function(x, y, /):
         try:
@@ -192,24 +190,25 @@ def _multiply_by_mask(x, y):
     return prim.select_n_p.bind(prim.ensure_array(mask), zeros, values)
 
 
-# operator: (name, primitive, doc, kinds, on_bools, promote, by_mask)
-BINARY: dict[str, tuple] = {
-    "add": ("add", prim.add_p, "Elementwise x + y; of booleans, or.", NUMBERS, prim.or_p),
-    "sub": ("subtract", prim.sub_p, "Elementwise x - y."),
-    "mul": ("multiply", prim.mul_p, "Elementwise x * y; of booleans, and.", NUMBERS, prim.and_p,
-            promote_args, _multiply_by_mask),
-    "truediv": ("true_divide", prim.div_p, "Elementwise x / y in floating point arithmetic.",
-                "fc", None, promote_args_inexact),
-    "and": ("bitwise_and", prim.and_p, "Elementwise x & y."),
-    "or": ("bitwise_or", prim.or_p, "Elementwise x | y."),
+BINARY: dict[str, Callable] = {
+    "add": binary_function("add", prim.add_p, "Elementwise x + y; of booleans, or.",
+                           on_bools=prim.or_p),
+    "sub": binary_function("subtract", prim.sub_p, "Elementwise x - y."),
+    "mul": binary_function("multiply", prim.mul_p, "Elementwise x * y; of booleans, and.",
+                           on_bools=prim.and_p, by_mask=_multiply_by_mask),
+    "truediv": binary_function("true_divide", prim.div_p,
+                               "Elementwise x / y in floating point arithmetic.",
+                               promote=promote_args_inexact),
+    "and": binary_function("bitwise_and", prim.and_p, "Elementwise x & y."),
+    "or": binary_function("bitwise_or", prim.or_p, "Elementwise x | y."),
 }
-COMPARISONS: dict[str, tuple] = {
-    "lt": ("less", prim.lt_p, "Elementwise x < y."),
-    "le": ("less_equal", prim.le_p, "Elementwise x <= y."),
-    "gt": ("greater", prim.gt_p, "Elementwise x > y."),
-    "ge": ("greater_equal", prim.ge_p, "Elementwise x >= y."),
-    "eq": ("equal", prim.eq_p, "Elementwise x == y."),
-    "ne": ("not_equal", prim.ne_p, "Elementwise x != y."),
+COMPARISONS: dict[str, Callable] = {
+    "lt": binary_function("less", prim.lt_p, "Elementwise x < y."),
+    "le": binary_function("less_equal", prim.le_p, "Elementwise x <= y."),
+    "gt": binary_function("greater", prim.gt_p, "Elementwise x > y."),
+    "ge": binary_function("greater_equal", prim.ge_p, "Elementwise x >= y."),
+    "eq": binary_function("equal", prim.eq_p, "Elementwise x == y."),
+    "ne": binary_function("not_equal", prim.ne_p, "Elementwise x != y."),
 }
 
 
@@ -300,9 +299,9 @@ def install_comparisons(functions: dict[str, Any]) -> None:
     install_methods(methods)
 
 
-install_binary_operators({op: binary_function(*row) for op, row in BINARY.items()})
+install_binary_operators(BINARY)
 install_binary_operators({"pow": _power, "matmul": matmul})
-install_comparisons({op: binary_function(*row) for op, row in COMPARISONS.items()})
+install_comparisons(COMPARISONS)
 install_methods({
     "__neg__": lambda x: prim.neg(x), "__pos__": positive,
     "__invert__": lambda x: prim.bitwise_not(x),

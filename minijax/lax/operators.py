@@ -63,24 +63,20 @@ from .sizes import known_sizes
 # ----------------------------------------------------------------------------------------------
 # Promoting functions
 
-add, subtract, multiply, true_divide, bitwise_and, bitwise_or = (
-    binary_function(*row) for row in BINARY.values())
+add, subtract, multiply, true_divide, bitwise_and, bitwise_or = BINARY.values()
 bitwise_xor = binary_function("bitwise_xor", xor_p, "Elementwise x ^ y.")
 maximum = binary_function("maximum", prim.max_p, "Elementwise maximum; NaN if either is.")
 minimum = binary_function("minimum", min_p, "Elementwise minimum; NaN if either is.")
 
 
-def _comparison(name, primitive, doc):
+def _comparison(on_reals, primitive):
     """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
-    on_reals = binary_function(name, primitive, doc)
-
-    def on_complex(x, y):
-        return _compare_complex(name, primitive, x, y)
+    name = on_reals.__name__
 
     def function(x, y, /):
         try:
             if _is_complex(x) or _is_complex(y):
-                return on_complex(x, y)
+                return _compare_complex(name, primitive, x, y)
             return on_reals(x, y)
         except Exception as error:
             hide_frames(error)
@@ -105,9 +101,9 @@ def _compare_complex(name, primitive, x, y):
     return prim.select(same, by_imag, primitive.bind(real(x), real(y)))
 
 
-less, less_equal, greater, greater_equal = (
-    _comparison(*COMPARISONS[name]) for name in ("lt", "le", "gt", "ge"))
-equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne"))
+less, less_equal, greater, greater_equal = map(
+    _comparison, COMPARISONS.values(), (prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p))
+equal, not_equal = COMPARISONS["eq"], COMPARISONS["ne"]
 
 
 # ----------------------------------------------------------------------------------------------
