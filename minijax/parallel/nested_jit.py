@@ -217,6 +217,3 @@ class CallsWithShardings(Extension):
 
 
 register(CallsWithShardings())
-
-
-optional.set_rule(jit_p, optional.Rule("compiler_options_kvs", own_params, listed_params))
