@@ -80,30 +80,9 @@ def foreach(f: Callable, *args: Iterable) -> None:
         f(*xs)
 
 
-def set_module(module: str) -> Callable:
-    """Decorator: say that a function or a class is from another module."""
-    def decorate(thing):
-        thing.__module__ = module
-        return thing
-
-    return decorate
-
-
 def curry(f: Any) -> Any:
     """A function that takes its first arguments now, and the others later."""
     return functools.wraps(f)(functools.partial(functools.partial, f))
-
-
-def split_list_checked(args: Sequence, ns: Sequence[int]) -> list[list]:
-    """Parts of `args` of these lengths, which must be all of it."""
-    if sum(ns) != len(args):
-        raise ValueError(f"expected {sum(ns)} elements in parts of {[*ns]}, got {len(args)}.")
-    return [[*args[sum(ns[:i]):sum(ns[:i + 1])]] for i in range(len(ns))]
-
-
-def ceil_of_ratio(x: int, y: int) -> int:
-    """x / y, rounded up."""
-    return -(-x // y)
 
 
 def wrap_name(transform_name: str, name: str) -> str:
@@ -156,19 +135,6 @@ class HashableFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.f(*args, **kwargs)
-
-
-class OrderedSet(dict):
-    """A set that keeps the order in which its elements were added."""
-
-    def __init__(self, elements: Iterable = ()):
-        super().__init__(dict.fromkeys(elements))
-
-    def add(self, element: Any) -> None:
-        self[element] = None
-
-    def update(self, elements: Iterable) -> None:  # type: ignore[override]
-        super().update(dict.fromkeys(elements))
 
 
 def cache(max_size: int | None = 4096, trace_context_in_key: bool | Callable = True
