@@ -20,7 +20,7 @@ from .core.primitives import canonical_axis
 from .lax.dtypes import result_type
 from .lax.precision import Precision
 from .lax.sizes import canonical_shape
-from .numpy._arguments import ensure_array, promote_dtypes_inexact
+from .numpy._arguments import ensure_arraylike, promote_dtypes_inexact
 from .runtime.jit import jit
 
 SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)  # of weights that are still scaled to sum 1
@@ -249,7 +249,7 @@ def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: b
 
 @jit(static_argnames=("shape", "method", "antialias", "precision"))
 def _resize(image, shape, method, antialias, precision):
-    image = ensure_array("resize", image)
+    image = ensure_arraylike("resize", image)
     _check_rank(image, shape)
     method = _as_method(method, antialias)
     if method is ResizeMethod.NEAREST:

@@ -88,7 +88,7 @@ from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
 from ..lax.shaping import copy_p
 from ..lax.special import lgamma
-from ..numpy._arguments import ensure_array
+from ..numpy._arguments import ensure_arraylike
 from ..pytree.functions import treedef_is_leaf
 from ..pytree.registration import register_pytree_node
 
@@ -175,7 +175,7 @@ def _order(primals, series) -> int:
 
 def _curve(scale, primal, terms) -> Polynomial:
     """An argument as a polynomial."""
-    primal = ensure_array("jet", primal)
+    primal = ensure_arraylike("jet", primal)
     if not dtypes.issubdtype(primal.dtype, np.inexact):
         if primal.dtype != bool and any(np.any(t) for t in terms):
             raise TypeError(f"jet: an argument of dtype {primal.dtype} cannot move along a curve: "

@@ -24,7 +24,7 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.sizes import size_along
 from ..lax.special import erfc
-from ..numpy._arguments import ensure_array, optional_axes, promote_numbers_inexact
+from ..numpy._arguments import ensure_arraylike, optional_axes, promote_numbers_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
 from ..source import user_stacklevel
@@ -40,7 +40,7 @@ def identity(x):
     >>> identity(jnp.ones(2)).tolist()
     [1.0, 1.0]
     """
-    return ensure_array("identity", x)
+    return ensure_arraylike("identity", x)
 
 
 @custom_jvp
@@ -78,7 +78,7 @@ def hard_sigmoid(x):
     >>> hard_sigmoid(0.0).item()
     0.5
     """
-    return relu6(ensure_array("hard_sigmoid", x) + 3.) / 6.
+    return relu6(ensure_arraylike("hard_sigmoid", x) + 3.) / 6.
 
 
 @staged
@@ -88,7 +88,7 @@ def hard_silu(x):
     >>> hard_silu(3.0).item()
     3.0
     """
-    x = ensure_array("hard_silu", x)
+    x = ensure_arraylike("hard_silu", x)
     return x * hard_sigmoid(x)
 
 
@@ -102,7 +102,7 @@ def squareplus(x, b=4):
     >>> squareplus(0.0).item()
     1.0
     """
-    x, b = ensure_array("squareplus", x), ensure_array("squareplus", b)
+    x, b = ensure_arraylike("squareplus", x), ensure_arraylike("squareplus", b)
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
@@ -123,7 +123,7 @@ def sparse_plus(x):
     >>> sparse_plus(1.0).item()
     1.0
     """
-    x = ensure_array("sparse_plus", x)
+    x = ensure_arraylike("sparse_plus", x)
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
@@ -134,7 +134,7 @@ def soft_sign(x):
     >>> soft_sign(1.0).item()
     0.5
     """
-    x = ensure_array("soft_sign", x)
+    x = ensure_arraylike("soft_sign", x)
     return x / (jnp.abs(x) + 1)
 
 
@@ -155,7 +155,7 @@ def sparse_sigmoid(x):
     >>> sparse_sigmoid(0.0).item()
     0.5
     """
-    return 0.5 * jnp.clip(ensure_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+    return 0.5 * jnp.clip(ensure_arraylike("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 @staged
@@ -165,7 +165,7 @@ def silu(x):
     >>> silu(0.0).item()
     0.0
     """
-    x = ensure_array("silu", x)
+    x = ensure_arraylike("silu", x)
     return x * sigmoid(x)
 
 
@@ -179,7 +179,7 @@ def mish(x):
     >>> mish(0.0).item()
     0.0
     """
-    x = ensure_array("mish", x)
+    x = ensure_arraylike("mish", x)
     return x * jnp.tanh(softplus(x))
 
 
@@ -190,7 +190,7 @@ def log_sigmoid(x):
     >>> log_sigmoid(-1000.0).item()
     -1000.0
     """
-    return -softplus(-ensure_array("log_sigmoid", x))
+    return -softplus(-ensure_arraylike("log_sigmoid", x))
 
 
 @staged
@@ -200,7 +200,7 @@ def elu(x, alpha=1.0):
     >>> elu(2.0).item()
     2.0
     """
-    x = ensure_array("elu", x)
+    x = ensure_arraylike("elu", x)
     # Under the exponential, `x` is 0 where it is not needed: else its overflow would make the
     # derivative NaN there.
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0., x)))
@@ -213,7 +213,7 @@ def leaky_relu(x, negative_slope=1e-2):
     >>> leaky_relu(-2.0, 0.5).item()
     -1.0
     """
-    x = ensure_array("leaky_relu", x)
+    x = ensure_arraylike("leaky_relu", x)
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
@@ -224,7 +224,7 @@ def hard_tanh(x):
     >>> hard_tanh(3.0).item()
     1.0
     """
-    x = ensure_array("hard_tanh", x)
+    x = ensure_arraylike("hard_tanh", x)
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
@@ -280,7 +280,7 @@ def glu(x, axis: int = -1):
     >>> glu(jnp.array([4.0, 0.0])).tolist()
     [2.0]
     """
-    x = ensure_array("glu", x)
+    x = ensure_arraylike("glu", x)
     size = size_along("glu", x.shape, axis)
     assert size % 2 == 0, f"glu: the size along axis {axis} must be divisible by 2, got {size}."
     first, second = jnp.split(x, 2, axis)
@@ -299,7 +299,7 @@ def log1mexp(x):
     >>> log1mexp(1e-10).item()
     -23.025850296020508
     """
-    x = ensure_array("log1mexp", x)
+    x = ensure_arraylike("log1mexp", x)
     return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
 
 
@@ -344,7 +344,7 @@ def log_softmax(x, axis=-1, where=None):
     >>> log_softmax(jnp.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]
     """
-    x = ensure_array("log_softmax", x)
+    x = ensure_arraylike("log_softmax", x)
     largest = jnp.max(x, axis, where=where, initial=-np.inf, keepdims=True)
     safe = x if where is None else jnp.where(where, x, -np.inf)
     shifted = safe - stop_gradient_p.bind(largest)

@@ -18,7 +18,7 @@ from ..core.operators import (
     promote_dtypes_inexact,
     promote_shapes,
 )
-from ..core.primitives import canonical_axis, constant, convert
+from ..core.primitives import canonical_axis, constant, convert, ensure_array
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype, scalar_type_of, to_numeric_dtype
 from ..lax.elementwise import convert_element_type, ne
@@ -30,32 +30,26 @@ from ..settings import enable_x64
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
     "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
-    "ensure_arrays", "index_tuple", "is_inexact", "is_integer", "known_array", "known_sizes",
-    "optional_axes", "promote_args", "promote_args_inexact", "promote_args_numeric",
+    "ensure_arraylike", "ensure_arraylikes", "index_tuple", "is_inexact", "is_integer",
+    "known_sizes", "optional_axes", "promote_args", "promote_args_inexact", "promote_args_numeric",
     "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_numbers_inexact",
     "promote_shapes",
     "static_index", "strong_constant", "to_bool", "user_dtype", "zeros_like",
 ]
 
 
-def ensure_array(name: str, x) -> Any:
+def ensure_arraylike(name: str, x) -> Any:
     """`x` as an array (tracers stay themselves), or a `TypeError` of the function `name`."""
     if isinstance(x, ArrayMethods):
         return x
     check_arraylike(name, x)
-    return x.__jax_array__() if hasattr(x, "__jax_array__") else known_array(x)
+    return ensure_array(x)
 
 
-def known_array(x) -> Any:
-    """A number or a NumPy value as an array; under staging, a scalar becomes a literal."""
-    aval = typeof(x)
-    return constant(x, aval.dtype, aval.weak_type)
-
-
-def ensure_arrays(name: str, *args) -> tuple:
-    """`ensure_array` of each argument. The error names the argument that is not an array."""
+def ensure_arraylikes(name: str, *args) -> tuple:
+    """`ensure_arraylike` of each argument. The error names the argument that is not an array."""
     check_arraylike(name, *args)
-    return tuple(ensure_array(name, x) for x in args)
+    return tuple(ensure_arraylike(name, x) for x in args)
 
 
 def promote_dtypes_numeric(*args) -> list:
@@ -139,7 +133,7 @@ def check_mask(name: str, where):
     """
     if where is None:
         return None
-    where = ensure_array(name, where)
+    where = ensure_arraylike(name, where)
     if where.dtype != bool:
         raise ValueError(f"jnp.{name}: where must be None or a boolean array; "
                          f"got where.dtype={where.dtype!r}.")

@@ -16,8 +16,8 @@ from ..runtime.jit import jit
 from ._arguments import (
     complex_input,
     constant_like,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_args_inexact,
     promote_args_numeric,
     promote_dtypes,
@@ -68,7 +68,7 @@ def packbits(a, axis: int | None = None, bitorder: str = "big"):
     >>> packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1])).tolist()
     [131, 128]
     """
-    a = ensure_array("packbits", a)
+    a = ensure_arraylike("packbits", a)
     if not (a.dtype == bool or dtypes.issubdtype(a.dtype, np.integer)):
         raise TypeError("Expected an input array of integer or boolean data type, got "
                         f"{a.dtype.name}")
@@ -101,7 +101,7 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
     >>> unpackbits(jnp.array([131], dtype="uint8")).tolist()
     [1, 0, 0, 0, 0, 0, 1, 1]
     """
-    a = ensure_array("unpackbits", a)
+    a = ensure_arraylike("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"Expected an input array of unsigned byte data type, got {a.dtype.name}")
     masks = _in_order(np.uint8(1) << arange(8, dtype="uint8"), bitorder)
@@ -145,7 +145,7 @@ def frexp(x, /):
     >>> m.tolist(), e.tolist()
     ([0.5, 0.75], [1, 4])
     """
-    (x,) = promote_dtypes_inexact(ensure_array("frexp", x))
+    (x,) = promote_dtypes_inexact(ensure_arraylike("frexp", x))
     if complex_input(x):
         raise TypeError("frexp does not support complex-valued inputs")
     return _frexp(x)
@@ -192,7 +192,7 @@ def ldexp(x1, x2, /):
     >>> ldexp(jnp.array([0.75]), jnp.array([4])).tolist()
     [12.0]
     """
-    x1, x2 = ensure_arrays("ldexp", x1, x2)
+    x1, x2 = ensure_arraylikes("ldexp", x1, x2)
     if complex_input(x1) or dtypes.issubdtype(x2.dtype, np.inexact):
         raise ValueError(f"ldexp not supported for input types {x1.dtype.name}, {x2.dtype.name}")
     (x1,) = promote_args_inexact("ldexp", x1)
@@ -279,7 +279,7 @@ def lcm(x1, x2):
 
 
 def _integers(name, x1, x2):
-    x1, x2 = promote_dtypes(*ensure_arrays(name, x1, x2))
+    x1, x2 = promote_dtypes(*ensure_arraylikes(name, x1, x2))
     if not dtypes.issubdtype(x1.dtype, np.integer):
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers, got {x1.dtype.name}.")
     return abs(x1), abs(x2)

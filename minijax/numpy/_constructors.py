@@ -48,8 +48,8 @@ from ._arguments import (
     canonical_shape,
     check_arraylike,
     ensure_array,
-    ensure_arrays,
-    known_array,
+    ensure_arraylike,
+    ensure_arraylikes,
     known_sizes,
     user_dtype,
 )
@@ -124,7 +124,7 @@ def _array(x, dtype, copy):
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
         x = _plain_array(x, copy)
     if dtype is None and isinstance(x, (np.ndarray, np.generic)) and not _is_record(x.dtype):
-        return known_array(x)
+        return ensure_array(x)
     if isinstance(x, python_scalars) and not isinstance(x, np.generic):
         x = x if type(x) in dtypes.python_scalar_types else plain_number(x)
         value = coerce_to_array(x, dtype)
@@ -132,11 +132,11 @@ def _array(x, dtype, copy):
     if x is None:
         raise ValueError("None is not a valid value for jnp.array")
     if isinstance(x, (str, bytes)) and dtype is not None:
-        return known_array(_number_of_text(x, dtype))
+        return ensure_array(_number_of_text(x, dtype))
     if isinstance(getattr(x, "dtype", None), np.dtype) and _is_record(x.dtype):
         raise TypeError(f"jnp.array: an array of records, of dtype {x.dtype}, cannot become an "
                         "array of numbers. Give one of its fields.")
-    return known_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
+    return ensure_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
 
 
 def _plain_array(x: np.ndarray, copy: bool) -> np.ndarray:
@@ -483,7 +483,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
     if isinstance(k, int):  # a bool, too
         k = int(np.clip(int(k), -2**31, 2**31 - 1))
-    offset = ensure_array("eye", k)
+    offset = ensure_arraylike("eye", k)
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
         raise ValueError(f"the number of the diagonal must be a scalar integer; got {k}.")
     shape = known_sizes((N, N if M is None else M))
@@ -511,7 +511,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     >>> astype(jnp.array([1.5, 2.5]), int).tolist()
     [1, 2]
     """
-    out = astype_method(ensure_array("astype", x), dtype, copy)
+    out = astype_method(ensure_arraylike("astype", x), dtype, copy)
     return converted_on(out, device)
 
 
@@ -534,7 +534,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
     """
     dtype = check_and_canonicalize_user_dtype("float32" if dtype is None else dtype, "tri")
     shape = (N, N if M is None else M)
-    offset = ensure_array("tri", k)
+    offset = ensure_arraylike("tri", k)
     if not dtypes.issubdtype(offset.dtype, np.integer):
         raise TypeError(f"offset must be an integer, got {offset!r}")
     index = dtypes.canonicalize_dtype(int)
@@ -557,7 +557,7 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
     >>> [x.shape for x in meshgrid(jnp.arange(2), jnp.arange(3))]
     [(3, 2), (3, 2)]
     """
-    args = list(ensure_arrays("meshgrid", *xi))
+    args = list(ensure_arraylikes("meshgrid", *xi))
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     if indexing not in ("xy", "ij"):
@@ -607,7 +607,7 @@ def ix_(*args) -> tuple:
     Raises:
       ValueError: an argument that is no vector.
     """
-    arrays = ensure_arrays("ix", *args)
+    arrays = ensure_arraylikes("ix", *args)
     for a in arrays:
         if a.ndim != 1:
             raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "

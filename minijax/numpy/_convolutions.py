@@ -11,7 +11,7 @@ from typing import Any
 
 from ..lax.convolution import conv_general_dilated
 from ..runtime.jit import jit
-from ._arguments import ensure_arrays, promote_dtypes, promote_dtypes_inexact
+from ._arguments import ensure_arraylikes, promote_dtypes, promote_dtypes_inexact
 from ._shaping import flip
 from ._staged import staged
 from ._ufuncs import conj
@@ -36,7 +36,7 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
     >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0])).tolist()
     [1.0, 3.0, 5.0, 3.0]
     """
-    a, v = ensure_arrays("convolve", a, v)
+    a, v = ensure_arraylikes("convolve", a, v)
     return _conv(a, v, mode=mode, op="convolve", precision=precision,
                  preferred_element_type=preferred_element_type)
 
@@ -50,7 +50,7 @@ def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_ty
     >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0])).tolist()
     [2.0, 3.0]
     """
-    a, v = ensure_arrays("correlate", a, v)
+    a, v = ensure_arraylikes("correlate", a, v)
     return _conv(a, v, mode=mode, op="correlate", precision=precision,
                  preferred_element_type=preferred_element_type)
 

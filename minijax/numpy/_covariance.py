@@ -11,7 +11,7 @@ from ..lax import complex_numbers
 from ..lax.cutting import concatenate
 from ..lax.shaping import full
 from ..runtime.jit import jit
-from ._arguments import complex_input, ensure_array, promote_args_inexact
+from ._arguments import complex_input, ensure_arraylike, promote_args_inexact
 from ._constructors import array
 from ._products import dot
 from ._reductions import average, sum
@@ -93,7 +93,7 @@ def _weights(n, fweights, aweights):
 
 
 def _checked(weights, name, n):
-    weights = ensure_array("cov", weights)
+    weights = ensure_arraylike("cov", weights)
     if weights.ndim > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if weights.shape[0] != n:
@@ -124,7 +124,7 @@ def corrcoef(x, y=None, rowvar: bool = True, dtype=None):
     >>> corrcoef(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).round(3).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    x = ensure_array("corrcoef", x)
+    x = ensure_arraylike("corrcoef", x)
     _check_dtype("corrcoef", dtype)
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:

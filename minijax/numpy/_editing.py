@@ -23,8 +23,8 @@ from ._arguments import (
     canonical_axis,
     check_no_out,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     index_tuple,
     user_dtype,
 )
@@ -65,7 +65,7 @@ def insert(arr, obj, values, axis: int | None = None) -> Any:
     >>> insert(jnp.array([1, 2, 3]), 1, 9).tolist()
     [1, 9, 2, 3]
     """
-    arr, _, values = ensure_arrays("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    arr, _, values = ensure_arraylikes("insert", arr, 0 if isinstance(obj, slice) else obj, values)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(concrete_or_error(None, axis, "axis argument of jnp.insert()"), arr.ndim)
@@ -115,7 +115,7 @@ def trim_zeros(filt, trim: str = "fb", axis: int | Sequence[int] | None = None) 
     >>> trim_zeros(jnp.array([0, 0, 1, 0, 2, 0])).tolist()
     [1, 0, 2]
     """
-    filt = ensure_array("trim_zeros", filt)
+    filt = ensure_arraylike("trim_zeros", filt)
     concrete_or_error(None, filt, "Error arose in the `filt` argument of trim_zeros()")
     axes = canonical_axes(axis if axis is None else index_tuple(axis), filt.ndim)
     front, back = ("f" in trim.lower(), "b" in trim.lower())
@@ -147,7 +147,7 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Any:
     [5.0, 0.0, 5.0]
     """
     _refuse_in_place("put", inplace)
-    a, ind, v = ensure_arrays("put", a, ind, v)
+    a, ind, v = ensure_arraylikes("put", a, ind, v)
     ind, v = ravel(ind), ravel(v)
     if not (a.size and ind.size and v.size):
         return a
@@ -173,7 +173,7 @@ def place(arr, mask, vals, *, inplace: bool = True) -> Any:
     Raises:
       ValueError: sizes that do not fit, no values, or `inplace`.
     """
-    arr, mask, vals = ensure_arrays("place", arr, mask, vals)
+    arr, mask, vals = ensure_arraylikes("place", arr, mask, vals)
     _refuse_in_place("place", inplace)
     if arr.size != mask.size:
         raise ValueError("place: arr and mask must be the same size, got the shapes "
@@ -204,7 +204,7 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
       ValueError: shapes that do not fit, or `inplace`.
     """
     _refuse_in_place("put_along_axis", inplace)
-    arr, indices, values = ensure_arrays("put_along_axis", arr, indices, values)
+    arr, indices, values = ensure_arraylikes("put_along_axis", arr, indices, values)
     flat = ravel(arr) if axis is None else arr
     if flat.ndim != indices.ndim:
         raise ValueError("put_along_axis arguments 'arr' and 'indices' must have same ndim. Got "
@@ -245,7 +245,7 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Any:
     _refuse_in_place("fill_diagonal", inplace, NotImplementedError)
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
-    a, val = ensure_arrays("fill_diagonal", a, val)
+    a, val = ensure_arraylikes("fill_diagonal", a, val)
     if a.ndim < 2:
         raise ValueError(f"fill_diagonal: a must be at least 2-d, got shape {a.shape}.")
     if a.ndim > 2 and len(set(a.shape)) > 1:
@@ -273,7 +273,7 @@ def choose(a, choices, out: None = None, mode: str = "raise") -> Any:
     [3, 2]
     """
     check_no_out("choose", out)
-    a, *choices = ensure_arrays("choose", a, *choices)
+    a, *choices = ensure_arraylikes("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
         raise ValueError(f"choose: a must be an array of integers, got {a.dtype.name}.")
     n = len(choices)
@@ -335,7 +335,7 @@ def ravel_multi_index(multi_index: Sequence, dims: Sequence[int], mode: str = "r
     assert len(multi_index) == len(dims), f"len(multi_index)={len(multi_index)} != {len(dims)=}"
     dims = tuple(concrete_or_error(operator.index, d, "in `dims` argument of ravel_multi_index().")
                  for d in dims)
-    places = ensure_arrays("ravel_multi_index", *multi_index)
+    places = ensure_arraylikes("ravel_multi_index", *multi_index)
     dtype = user_dtype(dtype, "ravel_multi_index") or result_type(int, *places)
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"{dtype=} is not an integer type.")
@@ -383,7 +383,7 @@ def unravel_index(indices, shape) -> tuple:
     >>> [i.tolist() for i in unravel_index(jnp.array([2, 3]), (2, 3))]
     [[0, 1], [2, 0]]
     """
-    rest = ensure_array("unravel_index", indices)
+    rest = ensure_arraylike("unravel_index", indices)
     sizes = list(shape) if np.iterable(shape) else [shape]
     if builtins.any(np.ndim(n) for n in sizes):
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")

@@ -18,7 +18,7 @@ from ..lax.out_shardings import call_sharded, permuted_sharding
 from ..lax.products import dot_general
 from ..lax.reductions import reduce_or, reduce_sum
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
-from ._arguments import check_no_out, ensure_array
+from ._arguments import check_no_out, ensure_arraylike
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
             raise
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
                        ) from None
-    arrays = [ensure_array("einsum", x) for x in arrays]
+    arrays = [ensure_arraylike("einsum", x) for x in arrays]
     if out_sharding is not None and not _ends_with_one_operation(contractions, arrays):
         return call_sharded(einsum, *given, optimize=optimize, precision=precision,
                             preferred_element_type=preferred_element_type,

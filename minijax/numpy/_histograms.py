@@ -15,7 +15,7 @@ from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, dimension_or_error
 from ..lax.dtypes import default_int_dtype
 from ..lax.out_shardings import shardable
-from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
+from ._arguments import ensure_arraylike, ensure_arraylikes, promote_dtypes_inexact
 from ._constructors import asarray, ix_, ones_like, zeros
 from ._editing import ravel_multi_index
 from ._ranges import linspace
@@ -45,7 +45,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     >>> bincount(jnp.array([1, 1, 3])).tolist()
     [0, 2, 0, 1]
     """
-    x = ensure_array("bincount", x)
+    x = ensure_arraylike("bincount", x)
     if not (x.dtype == bool or dtypes.issubdtype(x.dtype, np.integer)):
         raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype.name}")
     if x.ndim != 1:
@@ -92,7 +92,7 @@ def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None)
     """
     if isinstance(bins, str):
         raise NotImplementedError(_NAMED_BINS.format(bins))
-    a, _ = ensure_arrays("histogram_bin_edges", a, bins)
+    a, _ = ensure_arraylikes("histogram_bin_edges", a, bins)
     dtype = dtypes.to_inexact_dtype(a.dtype)
     if np.ndim(bins) == 1:
         return asarray(bins, dtype=dtype)
@@ -146,8 +146,8 @@ def histogram(a, bins=10, range: Sequence | None = None, weights=None,
 
 def _sample(name, a, weights):
     if weights is None:
-        return promote_dtypes_inexact(ensure_array(name, a))[0], None
-    return promote_dtypes_inexact(*ensure_arrays(name, a, weights))
+        return promote_dtypes_inexact(ensure_arraylike(name, a))[0], None
+    return promote_dtypes_inexact(*ensure_arraylikes(name, a, weights))
 
 
 @public
@@ -167,7 +167,7 @@ def histogram2d(x, y, bins=10, range: Sequence | None = None, weights=None,
     Raises:
       ValueError, TypeError: vectors of different shapes; or as `histogramdd`.
     """
-    x, y = ensure_arrays("histogram2d", x, y)
+    x, y = ensure_arraylikes("histogram2d", x, y)
     if _is_sequence(bins) and len(bins) > 2:
         bins = [asarray(bins)] * 2
     counts, edges = histogramdd(asarray([x, y]).T, bins, range, weights, density)

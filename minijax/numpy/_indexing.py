@@ -28,8 +28,8 @@ from ._arguments import (
     check_arraylike,
     check_no_out,
     constant_like,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
 )
 from ._einsum import einsum
 from ._reductions import sum
@@ -67,7 +67,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
 def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
           indices_are_sorted=False, fill_value=None):
     check_no_out("take", out)
-    a, indices = ensure_arrays("take", a, indices)
+    a, indices = ensure_arraylikes("take", a, indices)
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
@@ -125,7 +125,7 @@ def take_along_axis(arr, indices, axis: int | None = -1,
     >>> take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
     [[2], [3]]
     """
-    arr, indices = ensure_arrays("take_along_axis", arr, indices)
+    arr, indices = ensure_arraylikes("take_along_axis", arr, indices)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise TypeError("take_along_axis indices must be of integer type, got "
                         f"{indices.dtype.name}")
@@ -198,7 +198,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
         is greater than the number of slices.
     """
     check_no_out("compress", out)
-    condition, a = ensure_arrays("compress", condition, a)
+    condition, a = ensure_arraylikes("compress", condition, a)
     check_arraylike("compress", fill_value)
     condition = condition != 0 if condition.dtype != bool else condition
     if condition.ndim != 1:
@@ -229,7 +229,7 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0):
     >>> extract(jnp.array([True, False, True]), jnp.arange(3)).tolist()
     [0, 2]
     """
-    return compress(ravel(ensure_array("extract", condition)), arr, size=size,
+    return compress(ravel(ensure_arraylike("extract", condition)), arr, size=size,
                     fill_value=fill_value)
 
 

@@ -16,8 +16,8 @@ from ._arguments import (
     canonical_axis,
     check_arraylike,
     check_no_out,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_dtypes,
     static_index,
 )
@@ -55,7 +55,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
         return _concatenate_rows(asarray(arrays, dtype), axis)
     if not hasattr(arrays, "__iter__"):
         raise TypeError(f"concatenate: arrays must be a sequence of arrays, got {arrays!r}.")
-    arrays = ensure_arrays("concatenate", *arrays)
+    arrays = ensure_arraylikes("concatenate", *arrays)
     if not arrays:
         raise ValueError("Need at least one array to concatenate.")
     if axis is None:
@@ -112,7 +112,7 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
     if _is_array(arrays):
         axis = canonical_axis(axis, arrays.ndim)
         return concatenate(expand_dims(arrays, axis + 1), axis, dtype)
-    arrays = ensure_arrays("stack", *arrays)
+    arrays = ensure_arraylikes("stack", *arrays)
     arrays = promote_dtypes(*arrays) if dtype is None else [asarray(a, dtype) for a in arrays]
     return cutting.stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
 
@@ -120,7 +120,7 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
 @public
 def unstack(x, /, *, axis: int = 0) -> tuple:
     """The slices of `x` along `axis`, without that dimension."""
-    x = ensure_array("unstack", x)
+    x = ensure_arraylike("unstack", x)
     return tuple(cutting.unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
 
 
@@ -199,7 +199,7 @@ def _block(xs):
 
 def _split(name, ary, indices_or_sections, axis) -> list:
     """All the ways to split: at given places, or into equal parts."""
-    ary = ensure_array(name, ary)
+    ary = ensure_arraylike(name, ary)
     axis = static_index(axis, f"in jax.numpy.{name} argument `axis`")
     size = size_along(name, ary.shape, axis)
     context = f"in jax.numpy.{name} argument 1"
@@ -252,7 +252,7 @@ def vsplit(ary, indices_or_sections) -> list:
 @public
 def hsplit(ary, indices_or_sections) -> list:
     """`split` along the second dimension; of a vector, along its only one."""
-    ary = ensure_array("hsplit", ary)
+    ary = ensure_arraylike("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
@@ -275,7 +275,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     Raises:
       ValueError: an index out of bounds, or a mask of another length.
     """
-    a = ensure_array("delete", arr)
+    a = ensure_arraylike("delete", arr)
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
@@ -298,7 +298,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
 
 def _places_without(gone, size):
     """The numbers below `size` that are not among these: each moves behind those that are gone."""
-    gone = ensure_array("delete", gone).ravel()
+    gone = ensure_arraylike("delete", gone).ravel()
     gone = _where(gone < 0, gone + size, gone).clip(0, size).sort()
     gone = gone - lax.iota(gone.dtype, gone.size)
     kept = lax.iota(gone.dtype, size - gone.size)

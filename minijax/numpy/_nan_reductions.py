@@ -12,7 +12,7 @@ from ._arguments import (
     check_no_out,
     constant_like,
     convert,
-    ensure_array,
+    ensure_arraylike,
     is_integer,
     promote_shapes,
     user_dtype,
@@ -40,7 +40,7 @@ from ._staged import staged
 def _without_nans(name, kind, a, nan_if_all_nan, where, **kwargs):
     """A reduction with the neutral element in the place of NaNs."""
     function = {"sum": sum, "prod": prod, "max": max, "min": min}[kind.name]
-    a, where = ensure_array(name, a), check_mask(name, where)
+    a, where = ensure_arraylike(name, a), check_mask(name, where)
     if is_integer(a):
         return function(a, where=where, **kwargs)
     filled = _where(lax.ne(a, a), start_value(kind.start, a.dtype), a)
@@ -82,7 +82,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=
 @staged(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
     """The mean, NaNs left out; arguments as for `mean`."""
-    a, where = ensure_array("nanmean", a), check_mask("nanmean", where)
+    a, where = ensure_arraylike("nanmean", a), check_mask("nanmean", where)
     check_no_out("nanmean", out)
     if is_integer(a):
         return mean(a, axis, dtype, keepdims=keepdims, where=where)
@@ -95,13 +95,13 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=No
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The variance, NaNs left out; arguments as for `var`."""
-    a, where = ensure_array("nanvar", a), check_mask("nanvar", where)
+    a, where = ensure_arraylike("nanvar", a), check_mask("nanvar", where)
     dtype = user_dtype(dtype, "nanvar")
     check_no_out("nanvar", out)
     working, dtype = var_dtypes(a.dtype, dtype)
     a = convert(a, working)
     a_mean = nanmean(a, axis, dtype=working, keepdims=True, where=where) if mean is None \
-        else convert(ensure_array("nanvar", mean), working)
+        else convert(ensure_arraylike("nanvar", mean), working)
     centered = _where(lax.ne(a, a), 0, lax.sub(*promote_shapes("subtract", a, a_mean)))
     centered = (complex_numbers.real(lax.mul(centered, complex_numbers.conj(centered)))
                 if working.kind == "c" else lax.square(centered))
@@ -117,7 +117,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, w
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The standard deviation, NaNs left out; arguments as for `std`."""
-    a, where = ensure_array("nanstd", a), check_mask("nanstd", where)
+    a, where = ensure_arraylike("nanstd", a), check_mask("nanstd", where)
     check_no_out("nanstd", out)
     return lax.sqrt(nanvar(a, axis, dtype=user_dtype(dtype, "nanstd"), ddof=ddof,
                            keepdims=keepdims, where=where, mean=mean))
@@ -135,7 +135,7 @@ def _nan_arg_extreme(name, search, worst):
     @public
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         check_no_out(name, out)
-        return staged_function(ensure_array(name, a), axis, keepdims=bool(keepdims))
+        return staged_function(ensure_arraylike(name, a), axis, keepdims=bool(keepdims))
 
     staged_function.__wrapped__.__name__ = f"_{name}"
     function.__name__ = function.__qualname__ = name

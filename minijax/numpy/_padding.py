@@ -14,7 +14,7 @@ from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
-from ._arguments import ensure_array
+from ._arguments import ensure_arraylike
 from ._constructors import asarray, empty_like
 from ._quantiles import median
 from ._ranges import linspace
@@ -54,7 +54,7 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     >>> pad(jnp.arange(3), 1, constant_values=7).tolist()
     [7, 0, 1, 2, 7]
     """
-    array = ensure_array("pad", array)
+    array = ensure_arraylike("pad", array)
     widths = _pairs(pad_width, array.ndim, "pad_width")
     if not all(isinstance(n, (int, np.integer)) for pair in widths for n in pair):
         raise TypeError(f"jnp.pad: `pad_width` must be of integral type, got {pad_width!r}.")

@@ -16,8 +16,8 @@ from ..lax.operators import maximum, true_divide
 from ..lax.shaping import expand_dims
 from ..lax.sorting import sort_key_val
 from ._arguments import (
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_dtypes,
     promote_dtypes_inexact,
     static_index,
@@ -48,7 +48,7 @@ def polyval(p, x, *, unroll: int = 16) -> Any:
     >>> polyval(jnp.array([1, 0, -2]), 3)
     Array(7, dtype=int32)
     """
-    p, x = promote_dtypes(*ensure_arrays("polyval", p, x))
+    p, x = promote_dtypes(*ensure_arraylikes("polyval", p, x))
     y = zeros_like(x, shape=np.broadcast_shapes(p.shape[1:], x.shape))
     y, _ = scan(lambda y, coefficient: (y * x + coefficient, None), y, p, unroll=unroll)
     return convert(y, y.dtype)
@@ -61,7 +61,7 @@ def polyadd(a1, a2) -> Any:
     >>> polyadd(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
     [1, 3, 4]
     """
-    longer, shorter = promote_dtypes(*ensure_arrays("polyadd", a1, a2))
+    longer, shorter = promote_dtypes(*ensure_arraylikes("polyadd", a1, a2))
     if longer.shape[0] < shorter.shape[0]:
         longer, shorter = shorter, longer
     return longer.at[-shorter.shape[0]:].add(shorter)
@@ -70,7 +70,7 @@ def polyadd(a1, a2) -> Any:
 @staged
 def polysub(a1, a2) -> Any:
     """The coefficients of the difference of two polynomials."""
-    a1, a2 = promote_dtypes(*ensure_arrays("polysub", a1, a2))
+    a1, a2 = promote_dtypes(*ensure_arraylikes("polysub", a1, a2))
     return polyadd(a1, -a2)
 
 
@@ -84,7 +84,7 @@ def polyder(p, m: int = 1) -> Any:
     >>> polyder(jnp.array([1.0, 2.0, 3.0])).tolist()
     [2.0, 2.0]
     """
-    (p,) = promote_dtypes_inexact(ensure_array("polyder", p))
+    (p,) = promote_dtypes_inexact(ensure_arraylike("polyder", p))
     m = static_index(m, "'m' argument of jnp.polyder")
     if m < 0:
         raise ValueError(f"polyder: the order m must not be negative, got {m}.")
@@ -107,7 +107,7 @@ def polyint(p, m: int = 1, k=None) -> Any:
     [1.0, 1.0, 1.0, 0.0]
     """
     m = static_index(m, "'m' argument of jnp.polyint")
-    p, k = promote_dtypes_inexact(*ensure_arrays("polyint", p, 0 if k is None else k))
+    p, k = promote_dtypes_inexact(*ensure_arraylikes("polyint", p, 0 if k is None else k))
     if m < 0:
         raise ValueError(f"polyint: the order m must not be negative, got {m}.")
     k = atleast_1d(k)
@@ -138,7 +138,7 @@ def polydiv(u, v, *, trim_leading_zeros: bool = False) -> tuple:
     >>> [x.tolist() for x in polydiv(jnp.array([1.0, 3.0, 5.0]), jnp.array([1.0, 1.0]))]
     [[1.0, 2.0], [0.0, 0.0, 3.0]]
     """
-    u, v = promote_dtypes_inexact(*ensure_arrays("polydiv", u, v))
+    u, v = promote_dtypes_inexact(*ensure_arraylikes("polydiv", u, v))
     steps = len(u) - len(v) + 1
     scale = 1.0 / v[0]
     q = zeros(max(steps, 1), dtype=u.dtype)
@@ -171,7 +171,7 @@ def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Any:
     >>> polymul(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0])).tolist()
     [1.0, 0.0, -1.0]
     """
-    factors = promote_dtypes_inexact(*ensure_arrays("polymul", a1, a2))
+    factors = promote_dtypes_inexact(*ensure_arraylikes("polymul", a1, a2))
     if trim_leading_zeros and any(len(factor) > 1 for factor in factors):
         factors = [trim_zeros(factor, trim="f") for factor in factors]
     factors = [factor if len(factor) else zeros(1, factor.dtype) for factor in factors]
@@ -191,7 +191,7 @@ def poly(seq_of_zeros) -> Any:
     >>> poly(jnp.array([1.0, -1.0])).tolist()
     [1.0, 0.0, -1.0]
     """
-    (roots,) = promote_dtypes_inexact(ensure_array("poly", seq_of_zeros))
+    (roots,) = promote_dtypes_inexact(ensure_arraylike("poly", seq_of_zeros))
     roots = atleast_1d(roots)
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] != 0:
         roots = eigvals(roots)
@@ -222,7 +222,7 @@ def roots(p, *, strip_zeros: bool = True) -> Any:
     >>> roots(jnp.array([1.0, 0.0, -4.0])).real.round(3).tolist()
     [-2.0, 2.0]
     """
-    (p,) = promote_dtypes_inexact(ensure_array("roots", p))
+    (p,) = promote_dtypes_inexact(ensure_arraylike("roots", p))
     p = atleast_1d(p)
     if p.ndim != 1:
         raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
@@ -282,7 +282,7 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
     >>> polyfit(jnp.array([0.0, 1, 2]), jnp.array([1.0, 3, 5]), 1).round(3).tolist()
     [2.0, 1.0]
     """
-    x, y, *weights = ensure_arrays("polyfit", x, y, *([] if w is None else [w]))
+    x, y, *weights = ensure_arraylikes("polyfit", x, y, *([] if w is None else [w]))
     deg = concrete_or_error(int, deg, "deg must be int")
     _check_points(x, y, deg)
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond

@@ -16,7 +16,7 @@ from ._arguments import (
     check_no_out,
     complex_input,
     convert,
-    ensure_arrays,
+    ensure_arraylikes,
     promote_dtypes,
 )
 from ._constructors import array, zeros_like
@@ -54,7 +54,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 
 def _dot(a, b, precision=None, preferred_element_type=None, out_sharding=None):
-    a, b = ensure_arrays("dot", a, b)
+    a, b = ensure_arraylikes("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
         dims = ((), ())
     else:
@@ -70,14 +70,14 @@ def matvec(x1, x2, /):
     Raises:
       ValueError: shapes that do not fit.
     """
-    x1, x2 = ensure_arrays("matvec", x1, x2)
+    x1, x2 = ensure_arraylikes("matvec", x1, x2)
     return vectorize(matmul, signature="(n,m),(m)->(n)")(x1, x2)
 
 
 @staged
 def vecmat(x1, x2, /):
     """The products of the conjugates of vectors `(…, n)` and matrices `(…, n, m)`."""
-    x1, x2 = ensure_arrays("matvec", x1, x2)
+    x1, x2 = ensure_arraylikes("matvec", x1, x2)
     return vectorize(matmul, signature="(n),(n,m)->(m)")(conj(x1), x2)
 
 
@@ -88,7 +88,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     Raises:
       TypeError: different numbers of elements.
     """
-    a, b = ensure_arrays("vdot", a, b)
+    a, b = ensure_arraylikes("vdot", a, b)
     a = conj(a) if complex_input(a) else a
     return dot(ravel(a), ravel(b), precision=precision,
                preferred_element_type=preferred_element_type)
@@ -101,7 +101,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
     Raises:
       ValueError: different sizes of that axis.
     """
-    x1, x2 = ensure_arrays("jnp.vecdot", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.vecdot", x1, x2)
     if size_along("vecdot", x1.shape, axis) != size_along("vecdot", x2.shape, axis):
         raise ValueError(f"axes must match; got shapes {x1.shape} and {x2.shape} with {axis=}")
 
@@ -125,7 +125,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     Raises:
       TypeError: axes and shapes that do not fit.
     """
-    a, b = ensure_arrays("tensordot", a, b)
+    a, b = ensure_arraylikes("tensordot", a, b)
     return contract(a, b, (_tensordot_dims(a, b, axes), ((), ())), precision,
                     preferred_element_type, "tensordot", out_sharding)
 
@@ -155,7 +155,7 @@ def _tensordot_dims(a, b, axes):
 @public
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """The sum of products over the last dimensions; with scalars, the plain product."""
-    a, b = ensure_arrays("inner", a, b)
+    a, b = ensure_arraylikes("inner", a, b)
     if a.ndim == 0 or b.ndim == 0:
         if preferred_element_type is not None:
             a, b = a.astype(preferred_element_type), b.astype(preferred_element_type)
@@ -168,14 +168,14 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 def outer(a, b, out=None):
     """All products of an element of `a` and one of `b`, as a matrix."""
     check_no_out("outer", out)
-    a, b = promote_dtypes(*ensure_arrays("outer", a, b))
+    a, b = promote_dtypes(*ensure_arraylikes("outer", a, b))
     return multiply(expand_dims(ravel(a), (1,)), expand_dims(ravel(b), (0,)))
 
 
 @staged
 def kron(a, b):
     """The Kronecker product: each element of `a` times the whole of `b`."""
-    a, b = promote_dtypes(*ensure_arrays("kron", a, b))
+    a, b = promote_dtypes(*ensure_arraylikes("kron", a, b))
     ndim = max(a.ndim, b.ndim)
     a, b = (expand_dims(x, range(ndim - x.ndim)) if x.ndim < ndim else x for x in (a, b))
     blocks = mul(expand_dims(a, range(1, 2 * ndim, 2)), expand_dims(b, range(0, 2 * ndim, 2)))

@@ -27,8 +27,8 @@ from ._arguments import (
     complex_input,
     constant_like,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_dtypes_inexact,
 )
 from ._indexing import take_along_axis
@@ -62,8 +62,8 @@ def _quantiles(name: str, skip_nans: bool, example: str = ""):
     def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
                  weights=None):
-        a, q = ensure_arrays(name, a, q)
-        weights = None if weights is None else ensure_array(name, weights)
+        a, q = ensure_arraylikes(name, a, q)
+        weights = None if weights is None else ensure_arraylike(name, weights)
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != "
                              "None")
@@ -77,7 +77,7 @@ def _percentiles(name: str, of: Callable, skip_nans: bool):
     def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
                  weights=None):
-        a, q = ensure_arrays(name, a, q)
+        a, q = ensure_arraylikes(name, a, q)
         (q,) = promote_dtypes_inexact(q)
         return of(a, q / 100, axis=axis, out=out, overwrite_input=overwrite_input, method=method,
                   keepdims=keepdims, weights=weights)
@@ -106,7 +106,7 @@ nanpercentile = _percentiles("nanpercentile", nanquantile, True)
 def _medians(name: str, of: Callable, doc: str):
     def function(a, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, keepdims: bool = False):
-        a = ensure_array(name, a)
+        a = ensure_arraylike(name, a)
         return of(a, 0.5, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims,
                   method="midpoint")
 

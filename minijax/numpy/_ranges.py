@@ -18,7 +18,7 @@ from ..lax.rounding import floor
 from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, reshape, transpose
 from ..lax.sizes import size_along
 from ..settings import enable_x64
-from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
+from ._arguments import ensure_arraylike, ensure_arraylikes, static_index, user_dtype
 from ._constructors import converted_on, empty, on_device
 from ._staged import staged
 from ._ufuncs import log10, power, sign
@@ -89,7 +89,7 @@ def _between(start, stop, num, endpoint):
 def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    start, stop = ensure_arrays("linspace", start, stop)
+    start, stop = ensure_arraylikes("linspace", start, stop)
     dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "linspace")
     working = dtypes.to_inexact_dtype(dtype)
     start, stop = convert(start, working), convert(stop, working)
@@ -107,7 +107,7 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
     if dtypes.issubdtype(dtype, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
         out = floor(out)
     result = convert(out, dtype)
-    return (result, ensure_array("linspace", delta)) if retstep else result
+    return (result, ensure_arraylike("linspace", delta)) if retstep else result
 
 
 _linspace_of_many = staged(
@@ -155,7 +155,7 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
 def _logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "logspace")
     working = dtypes.to_inexact_dtype(dtype)
-    start, stop = (convert(x, working) for x in ensure_arrays("logspace", start, stop))
+    start, stop = (convert(x, working) for x in ensure_arraylikes("logspace", start, stop))
     exponents = linspace(start, stop, num, endpoint=endpoint, retstep=False, dtype=None, axis=axis)
     return convert(power(base, exponents), dtype)
 
@@ -172,7 +172,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
 def _geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "geomspace")
     working = dtypes.to_inexact_dtype(dtype)
-    start, stop = (convert(x, working) for x in ensure_arrays("geomspace", start, stop))
+    start, stop = (convert(x, working) for x in ensure_arraylikes("geomspace", start, stop))
     signs = sign(start)
     low, high = log10(true_divide(start, signs)), log10(true_divide(stop, signs))
     res = multiply(signs, logspace(low, high, num, endpoint=endpoint, base=10.0, dtype=working,

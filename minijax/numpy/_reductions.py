@@ -34,8 +34,8 @@ from ._arguments import (
     complex_input,
     constant_like,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     optional_axes,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
@@ -86,7 +86,7 @@ def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, init
             where=None, widen_half=False, promote_integers=False):
     """The general reduction: convert, mask, reduce, combine with `initial`, convert back."""
     check_no_out(kind.name, out)
-    a = ensure_array(kind.name, a)
+    a = ensure_arraylike(kind.name, a)
     where = check_mask(kind.name, where)
     if initial is None and where is not None and not kind.may_be_empty:
         raise ValueError(f"reduction operation {kind.name} does not have an identity, so to use "
@@ -292,7 +292,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
             total = reduce_sum_p.bind(a, axes=axes)
             return div_p.bind(expand_dims(total, axes) if keepdims else total, count)
     axis = optional_axes(axis)
-    a, where = ensure_array("mean", a), check_mask("mean", where)
+    a, where = ensure_arraylike("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
     result = (dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(a.dtype)) if dtype is None
               else user_dtype(dtype, "mean"))
@@ -328,12 +328,12 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     if axis is not None:
         canonical_axes(axis, np.ndim(a))
     if weights is None:
-        (a,) = promote_dtypes_inexact(ensure_array("average", a))
+        (a,) = promote_dtypes_inexact(ensure_arraylike("average", a))
         avg = mean(a, axis, keepdims=keepdims)
         count = math.prod(a.shape[d] for d in canonical_axes(axis, a.ndim))
         total = full((), count, avg.dtype) if returned else None
     else:
-        a, weights = promote_dtypes_inexact(*ensure_arrays("average", a, weights))
+        a, weights = promote_dtypes_inexact(*ensure_arraylikes("average", a, weights))
         weights = _fit_weights(a, axis, weights)
         total = sum(weights, axis, keepdims=keepdims)
         avg = lax.div(sum(lax.mul(*promote_shapes("multiply", a, weights)), axis,
@@ -371,7 +371,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
     Raises:
       ValueError: both `ddof` and `correction`.
     """
-    return _var(ensure_array("var", a), axis=optional_axes(axis), dtype=dtype, out=out,
+    return _var(ensure_arraylike("var", a), axis=optional_axes(axis), dtype=dtype, out=out,
                 correction=_correction(ddof, correction), keepdims=keepdims, where=where,
                 a_mean=mean)
 
@@ -380,7 +380,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The standard deviation, the square root of `var`, with the same arguments."""
-    return _std(ensure_array("std", a), axis=optional_axes(axis), dtype=dtype, out=out,
+    return _std(ensure_arraylike("std", a), axis=optional_axes(axis), dtype=dtype, out=out,
                 correction=_correction(ddof, correction), keepdims=keepdims, where=where,
                 mean=mean)
 
@@ -404,7 +404,7 @@ def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
     if a_mean is None:
         a_mean = mean(a, axis, working, keepdims=True, where=where)
     else:
-        a_mean = convert(ensure_array("var", a_mean), working)
+        a_mean = convert(ensure_arraylike("var", a_mean), working)
     centered = lax.sub(*promote_shapes("subtract", a, a_mean))
     centered = (complex_numbers.real(lax.mul(centered, complex_numbers.conj(centered)))
                 if working.kind == "c" else lax.square(centered))
@@ -446,7 +446,7 @@ def _std(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
 @public
 def ptp(a, axis=None, out=None, keepdims: bool = False):
     """The greatest element less the least; arguments as for `max`."""
-    return _ptp(ensure_array("ptp", a), optional_axes(axis), out, keepdims)
+    return _ptp(ensure_arraylike("ptp", a), optional_axes(axis), out, keepdims)
 
 
 @staged(static_argnames=("axis", "keepdims"))
@@ -458,7 +458,7 @@ def _ptp(a, axis=None, out=None, keepdims=False):
 @staged(static_argnames=("axis", "keepdims"))
 def count_nonzero(a, axis=None, keepdims: bool = False):
     """The number of elements other than zero; arguments as for `sum`."""
-    a = ensure_array("count_nonzero", a)
+    a = ensure_arraylike("count_nonzero", a)
     nonzero = lax.ne(a, constant_like(a, 0))
     return sum(nonzero, axis, default_int_dtype(), keepdims=keepdims)
 
@@ -472,7 +472,7 @@ def _arg_extreme(name, primitive, doc):
 
     @public
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
-        a = ensure_array(name, a)
+        a = ensure_arraylike(name, a)
         check_no_out(name, out)
         dims, position = list(range(a.ndim)), 0
         if axis is None:

@@ -8,7 +8,7 @@ from ..lax import cumulative
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate
 from ..lax.shaping import full, reshape
-from ._arguments import canonical_axis, constant_like, convert, ensure_array, user_dtype
+from ._arguments import canonical_axis, constant_like, convert, ensure_arraylike, user_dtype
 from ._reductions import wide_integer
 from ._select import _where
 from ._staged import staged
@@ -16,7 +16,7 @@ from ._staged import staged
 
 def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promote=False):
     """The general cumulative operation, along one axis or over the elements in row-major order."""
-    a = ensure_array(name, a)
+    a = ensure_arraylike(name, a)
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     if axis is None or (a.ndim == 0 and a.aval.weak_type):  # as in JAX, a number is a vector of one
@@ -89,7 +89,7 @@ def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initia
 
 
 def _axis_of_cumulative(name, x, axis):
-    x = ensure_array(name, x)
+    x = ensure_arraylike(name, x)
     if x.ndim == 0:
         raise ValueError("The input must be non-scalar to take a running sum or product, but "
                          f"{name} got a scalar.")

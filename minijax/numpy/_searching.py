@@ -28,7 +28,7 @@ from ..runtime.jit import jit
 from ._arguments import (
     complex_input,
     constant_like,
-    ensure_arrays,
+    ensure_arraylikes,
     is_integer,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -64,9 +64,9 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     [1, 4]
     """
     if sorter is None:
-        a, v = ensure_arrays("searchsorted", a, v)
+        a, v = ensure_arraylikes("searchsorted", a, v)
     else:
-        a, v, sorter = ensure_arrays("searchsorted", a, v, sorter)
+        a, v, sorter = ensure_arraylikes("searchsorted", a, v, sorter)
     if a.ndim != 1:
         raise ValueError(f"searchsorted: a must be a vector, got an array of shape {a.shape}")
     if side not in ("left", "right"):
@@ -176,7 +176,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
     >>> digitize(jnp.array([0.5, 1.0, 7.0]), jnp.array([0.0, 1.0, 2.0])).tolist()
     [1, 2, 3]
     """
-    x, bins = ensure_arrays("digitize", x, bins)
+    x, bins = ensure_arraylikes("digitize", x, bins)
     if bins.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={bins}")
     if not bins.size:
@@ -215,7 +215,7 @@ def _jitted_interp(static_argnames):
 
 
 def _interp(x, xp, fp, left=None, right=None, period=None):
-    x, xp, fp = ensure_arrays("interp", x, xp, fp)
+    x, xp, fp = ensure_arraylikes("interp", x, xp, fp)
     if xp.shape != fp.shape or xp.ndim != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_dtypes_inexact(x, xp)

@@ -7,7 +7,7 @@ from ..core.core import typeof
 from ..core.primitives import select_n_p
 from ..lax.elementwise import ne
 from ..lax.shaping import broadcast_shapes, broadcast_to
-from ._arguments import constant_like, ensure_arrays, promote_dtypes
+from ._arguments import constant_like, ensure_arraylikes, promote_dtypes
 from ._staged import staged
 
 
@@ -34,7 +34,7 @@ def broadcast_arrays(*args) -> list:
     >>> [x.shape for x in broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
     [(2, 3), (2, 3)]
     """
-    return broadcast_together(*ensure_arrays("broadcast_arrays", *args))
+    return broadcast_together(*ensure_arraylikes("broadcast_arrays", *args))
 
 
 @staged

@@ -14,8 +14,8 @@ from ..lax.sizes import size_along
 from ._arguments import (
     canonical_axis,
     constant_like,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     index_tuple,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -46,7 +46,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     >>> diff(jnp.array([1, 4, 9])).tolist()
     [3, 5]
     """
-    a, n, axis = ensure_array("diff", a), static_index(n), static_index(axis)
+    a, n, axis = ensure_arraylike("diff", a), static_index(n), static_index(axis)
     if n == 0:
         return a
     if n < 0:
@@ -70,7 +70,7 @@ def _as_row(x, shape):
     """What `diff` puts before or after its array."""
     if x is None:
         return None
-    x = ensure_array("diff", x)
+    x = ensure_arraylike("diff", x)
     return x if x.ndim else broadcast_to(x, tuple(shape))
 
 
@@ -81,12 +81,12 @@ def ediff1d(ary, to_end=None, to_begin=None):
     Raises:
       TypeError: arguments that are no arrays.
     """
-    a = ravel(ensure_array("ediff1d", ary))
+    a = ravel(ensure_arraylike("ediff1d", ary))
     result = sub(a[1:], a[:-1])
     if to_begin is not None:
-        result = concatenate((ravel(ensure_array("ediff1d", to_begin).astype(a.dtype)), result))
+        result = concatenate((ravel(ensure_arraylike("ediff1d", to_begin).astype(a.dtype)), result))
     if to_end is not None:
-        result = concatenate((result, ravel(ensure_array("ediff1d", to_end).astype(a.dtype))))
+        result = concatenate((result, ravel(ensure_arraylike("ediff1d", to_end).astype(a.dtype))))
     return result
 
 
@@ -108,7 +108,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
-    a, *spacing = promote_dtypes_inexact(*ensure_arrays("gradient", f, *varargs))
+    a, *spacing = promote_dtypes_inexact(*ensure_arraylikes("gradient", f, *varargs))
     axes = range(a.ndim) if axis is None else [canonical_axis(d, a.ndim) for d in index_tuple(axis)]
     if not len(axes):
         return []
@@ -158,12 +158,12 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
       axis: the dimension to integrate over.
     """
     if x is None:
-        (y,) = promote_dtypes_inexact(ensure_array("trapezoid", y))
+        (y,) = promote_dtypes_inexact(ensure_arraylike("trapezoid", y))
         step = asarray(dx)
         if step.ndim:
             step = moveaxis(expand_dims(step, range(y.ndim - step.ndim)), axis, -1)
     else:
-        y, x = promote_dtypes_inexact(*ensure_arrays("trapezoid", y, x))
+        y, x = promote_dtypes_inexact(*ensure_arraylikes("trapezoid", y, x))
         step = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     y = moveaxis(y, axis, -1)
     if step.ndim == 0 or step.shape[-1] == 1:
@@ -185,7 +185,7 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     Raises:
       ValueError: `p` is complex.
     """
-    p, period = promote_dtypes(ensure_array("unwrap", p), period)
+    p, period = promote_dtypes(ensure_arraylike("unwrap", p), period)
     if p.dtype.kind == "c":
         raise ValueError("jnp.unwrap does not support complex inputs.")
     if size_along("unwrap", p.shape, axis) == 0:
@@ -208,7 +208,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
     Raises:
       ValueError: `x` is no vector, or `N` negative.
     """
-    x = ensure_array("vander", x)
+    x = ensure_arraylike("vander", x)
     if x.ndim != 1:
         raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}.")
     columns = x.shape[0] if N is None else dimension_or_error(N)

@@ -25,8 +25,8 @@ from ._arguments import (
     canonical_axis,
     complex_input,
     constant_like,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_dtypes,
 )
 from ._constructors import arange, array, asarray, full, ones, zeros
@@ -85,7 +85,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False,
     >>> values.tolist(), counts.tolist()
     ([1, 3], [1, 2])
     """
-    ar = ensure_array("unique", ar)
+    ar = ensure_arraylike("unique", ar)
     size = _known_size("unique", size)
     if size is None:
         (ar,) = _known("unique", ar)
@@ -131,7 +131,7 @@ class _Unique:
     def values(self):
         out = self.slices if 0 in self.slices.shape else self.slices[self.places]
         if self.size is not None and self.fill_value is not None:
-            fill = ensure_array("unique", self.fill_value).astype(out.dtype)
+            fill = ensure_arraylike("unique", self.fill_value).astype(out.dtype)
             if out.shape[0]:
                 is_one = arange(self.size) < sum(self.is_new)
                 out = _where(expand_dims(is_one, range(1, out.ndim)), out, fill)
@@ -202,28 +202,28 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None):
     >>> unique_all(jnp.array([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    return _UniqueAllResult(*unique(ensure_array("unique_all", x), True, True, True,
+    return _UniqueAllResult(*unique(ensure_arraylike("unique_all", x), True, True, True,
                                     equal_nan=False, size=size, fill_value=fill_value))
 
 
 @public
 def unique_counts(x, /, *, size: int | None = None, fill_value=None):
     """The different elements and how often they occur, as a named tuple; see `unique_all`."""
-    return _UniqueCountsResult(*unique(ensure_array("unique_counts", x), return_counts=True,
+    return _UniqueCountsResult(*unique(ensure_arraylike("unique_counts", x), return_counts=True,
                                        equal_nan=False, size=size, fill_value=fill_value))
 
 
 @public
 def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
     """The different elements and which is in each place, as a named tuple; see `unique_all`."""
-    return _UniqueInverseResult(*unique(ensure_array("unique_inverse", x), return_inverse=True,
+    return _UniqueInverseResult(*unique(ensure_arraylike("unique_inverse", x), return_inverse=True,
                                         equal_nan=False, size=size, fill_value=fill_value))
 
 
 @public
 def unique_values(x, /, *, size: int | None = None, fill_value=None):
     """The different elements; each NaN is one of its own; see `unique`."""
-    return unique(ensure_array("unique_values", x), equal_nan=False, size=size,
+    return unique(ensure_arraylike("unique_values", x), equal_nan=False, size=size,
                   fill_value=fill_value)
 
 
@@ -253,7 +253,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
     >>> isin(jnp.array([1, 2, 3]), jnp.array([3, 1])).tolist()
     [True, False, True]
     """
-    element, test_elements = ensure_arrays("isin", element, test_elements)
+    element, test_elements = ensure_arraylikes("isin", element, test_elements)
     found = _in1d(element, test_elements, invert=invert, method=method,
                   assume_unique=assume_unique)
     return found.reshape(element.shape)
@@ -296,7 +296,7 @@ def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
     >>> union1d(jnp.array([3, 1]), jnp.array([1, 2])).tolist()
     [1, 2, 3]
     """
-    ar1, ar2 = ensure_arrays("union1d", ar1, ar2)
+    ar1, ar2 = ensure_arraylikes("union1d", ar1, ar2)
     if size is None:
         ar1, ar2 = _known("union1d", ar1, ar2)
     both = concatenate([*map(ravel, promote_dtypes(ar1, ar2))], 0)
@@ -319,7 +319,7 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     >>> setdiff1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [3]
     """
-    ar1, ar2 = map(ravel, ensure_arrays("setdiff1d", ar1, ar2))
+    ar1, ar2 = map(ravel, ensure_arraylikes("setdiff1d", ar1, ar2))
     size = _known_size("setdiff1d", size)
     if size is None:
         ar1, ar2 = _known("setdiff1d", ar1, ar2)
@@ -346,7 +346,7 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     >>> intersect1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [1]
     """
-    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arrays("intersect1d", ar1, ar2)))
+    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arraylikes("intersect1d", ar1, ar2)))
     size = _known_size("intersect1d", size)
     if size is None:
         ar1, ar2 = _known("intersect1d", ar1, ar2)
@@ -372,7 +372,7 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     >>> setxor1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [2, 3]
     """
-    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arrays("setxor1d", ar1, ar2)))
+    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arraylikes("setxor1d", ar1, ar2)))
     size = _known_size("setxor1d", size)
     if size is None:
         ar1, ar2 = _known("setxor1d", ar1, ar2)

@@ -33,7 +33,7 @@ from ._arguments import (
     canonical_axis,
     canonical_shape,
     check_arraylike,
-    ensure_array,
+    ensure_arraylike,
     index_tuple,
     static_index,
     user_dtype,
@@ -116,7 +116,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
     >>> reshape(jnp.arange(6), (2, -1)).shape
     (2, 3)
     """
-    x = ensure_array("reshape", a)
+    x = ensure_arraylike("reshape", a)
     try:
         return reshape_method(x, shape, order=order, out_sharding=out_sharding)
     except (TypeError, ZeroDivisionError):
@@ -128,7 +128,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
 @public
 def ravel(a, order: str = "C", *, out_sharding=None):
     """The elements of `a` as a vector; `order` and `out_sharding` as for `reshape`."""
-    a = ensure_array("ravel", a)
+    a = ensure_arraylike("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     if order == "C":
@@ -143,7 +143,7 @@ def transpose(a, axes: Sequence[int] | None = None):
     Raises:
       TypeError, ValueError: `axes` are not the dimensions of `a`.
     """
-    a = ensure_array("transpose", a)
+    a = ensure_arraylike("transpose", a)
     if axes is None:
         return lax.transpose(a, range(a.ndim)[::-1])
     axes = axes if isinstance(axes, Sequence) else integers("transpose: axes", axes)
@@ -153,7 +153,7 @@ def transpose(a, axes: Sequence[int] | None = None):
 @public
 def permute_dims(a, /, axes: Sequence[int]):
     """`transpose` with all axes given."""
-    return lax.transpose(ensure_array("permute_dims", a), axes)
+    return lax.transpose(ensure_arraylike("permute_dims", a), axes)
 
 
 @public
@@ -163,7 +163,7 @@ def matrix_transpose(x, /):
     Raises:
       ValueError: fewer than two dimensions.
     """
-    return _matrix_transpose(ensure_array("matrix_transpose", x))
+    return _matrix_transpose(ensure_arraylike("matrix_transpose", x))
 
 
 @public
@@ -173,7 +173,7 @@ def swapaxes(a, axis1: int, axis2: int):
     Raises:
       IndexError: an axis out of bounds.
     """
-    a = ensure_array("swapaxes", a)
+    a = ensure_arraylike("swapaxes", a)
     for axis in (axis1, axis2):
         size_along("swapaxes", a.shape, axis)
     order = list(range(a.ndim))
@@ -192,7 +192,7 @@ def moveaxis(a, source, destination):
     Raises:
       ValueError: sequences of different lengths, or a dimension out of bounds.
     """
-    a = ensure_array("moveaxis", a)
+    a = ensure_arraylike("moveaxis", a)
     source = [canonical_axis(d, a.ndim) for d in index_tuple(source)]
     destination = [canonical_axis(d, a.ndim) for d in index_tuple(destination)]
     if len(source) != len(destination):
@@ -207,7 +207,7 @@ def moveaxis(a, source, destination):
 @staged(static_argnames=("axis", "start"))
 def rollaxis(a, axis: int, start: int = 0):
     """`a` with dimension `axis` moved to stand before dimension `start`."""
-    a, start = ensure_array("rollaxis", a), static_index(start)
+    a, start = ensure_arraylike("rollaxis", a), static_index(start)
     axis = canonical_axis(axis, a.ndim)
     if not -a.ndim <= start <= a.ndim:
         raise ValueError(f"{start=} must satisfy {-a.ndim}<=start<={a.ndim}")
@@ -222,7 +222,7 @@ def expand_dims(a, axis):
     Raises:
       ValueError: a position that is repeated or out of bounds.
     """
-    return lax.expand_dims(ensure_array("expand_dims", a), index_tuple(axis))
+    return lax.expand_dims(ensure_arraylike("expand_dims", a), index_tuple(axis))
 
 
 @public
@@ -232,7 +232,7 @@ def squeeze(a, axis=None):
     Raises:
       ValueError: a dimension of another size.
     """
-    a = ensure_array("squeeze", a)
+    a = ensure_arraylike("squeeze", a)
     ones = [d for d, n in enumerate(a.shape) if n == 1]
     return lax.squeeze(a, ones if axis is None else index_tuple(axis))
 
@@ -245,7 +245,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
       ValueError: it does not broadcast to it.
     """
     shape = (shape,) if not isinstance(shape, tuple) and np.ndim(shape) == 0 else shape
-    return lax.broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape),
+    return lax.broadcast_to(ensure_arraylike("broadcast_to", array), canonical_shape(shape),
                             out_sharding=out_sharding)
 
 
@@ -278,7 +278,7 @@ atleast_3d = _at_least(3, [(0, 1, 2), (0, 2), (2,)], "New dimensions of size 1 u
 @public
 def flip(m, axis=None):
     """`m` with its elements in reverse order along `axis` (an int or ints; by default all)."""
-    m = ensure_array("flip", m)
+    m = ensure_arraylike("flip", m)
     return _flip(m, axis if axis is None else index_tuple(axis))
 
 
@@ -291,13 +291,13 @@ def _flip(m, axis=None):
 @public
 def fliplr(m):
     """`m` reversed along its second dimension."""
-    return _flip(ensure_array("fliplr", m), 1)
+    return _flip(ensure_arraylike("fliplr", m), 1)
 
 
 @public
 def flipud(m):
     """`m` reversed along its first dimension."""
-    return _flip(ensure_array("flipud", m), 0)
+    return _flip(ensure_arraylike("flipud", m), 0)
 
 
 @staged(static_argnames=("k", "axes"))
@@ -307,7 +307,7 @@ def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
     Raises:
       ValueError: fewer than two dimensions, or equal `axes`.
     """
-    m = ensure_array("rot90", m)
+    m = ensure_arraylike("rot90", m)
     if m.ndim < 2:
         raise ValueError("rot90 requires its first argument to have ndim at least two, but got "
                          f"first argument of shape {m.shape}, which has ndim {m.ndim}")
@@ -340,7 +340,7 @@ def roll(a, shift, axis=None):
     >>> roll(jnp.arange(4), 1).tolist()
     [3, 0, 1, 2]
     """
-    a = ensure_array("roll", a)
+    a = ensure_arraylike("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(canonical_axis(d, a.ndim) for d in index_tuple(axis))
@@ -389,7 +389,7 @@ def tile(A, reps):
     >>> tile(jnp.arange(2), (2, 2)).tolist()
     [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
-    A = ensure_array("tile", A)
+    A = ensure_arraylike("tile", A)
     reps = index_tuple(reps)
     reps = (1,) * (A.ndim - len(reps)) + reps
     if A.ndim < len(reps):
@@ -421,7 +421,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         return call_sharded(repeat, a, repeats, axis, total_repeat_length=total_repeat_length,
                             out_sharding=out_sharding)
     check_arraylike("repeat", a, repeats)
-    a, (dtype, _) = ensure_array("repeat", a), lattice_result_type(repeats)
+    a, (dtype, _) = ensure_arraylike("repeat", a), lattice_result_type(repeats)
     if dtype.kind not in "biu":
         raise TypeError(f"jnp.repeat: `repeats` must be integers; got {dtype.name}.")
     if axis is None or a.ndim == 0:
@@ -502,7 +502,7 @@ def triu(m, k: int = 0):
 
 def _triangle(name, m, k):
     """`m`, and a mask of the elements on or below a diagonal."""
-    m = ensure_array(name, m)
+    m = ensure_arraylike(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}.")
     return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
@@ -521,7 +521,7 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     Raises:
       ValueError: equal axes, or ones out of bounds.
     """
-    a = ensure_array("trace", a)
+    a = ensure_arraylike("trace", a)
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
     if canonical_axis(axis1, a.ndim) == canonical_axis(axis2, a.ndim):
@@ -543,7 +543,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     Raises:
       ValueError: fewer than two dimensions.
     """
-    a, offset = ensure_array("diagonal", a), operator.index(offset)
+    a, offset = ensure_arraylike("diagonal", a), operator.index(offset)
     if a.ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions, got shape "
                          f"{a.shape}.")
@@ -572,7 +572,7 @@ def diag(v, k: int = 0):
     >>> diag(jnp.array([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
-    return _diag(ensure_array("diag", v), operator.index(k))
+    return _diag(ensure_arraylike("diag", v), operator.index(k))
 
 
 @staged(static_argnames=("k",))
@@ -616,7 +616,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
 @public
 def diag_indices_from(arr) -> tuple:
     """`diag_indices` for the shape of `arr`, all of whose dimensions are of one size."""
-    arr = ensure_array("diag_indices_from", arr)
+    arr = ensure_arraylike("diag_indices_from", arr)
     if arr.ndim < 2:
         raise ValueError(f"diag_indices_from: arr must be at least 2-d, got shape {arr.shape}.")
     if len(set(arr.shape)) != 1:

@@ -11,7 +11,7 @@ from ..lax.dtypes import default_int_dtype, to_complex_dtype
 from ..lax.shaping import broadcasted_iota, full, rev
 from ..lax.sorting import sort as lax_sort
 from ..lax.sorting import top_k
-from ._arguments import canonical_axis, complex_input, convert, ensure_array, user_dtype
+from ._arguments import canonical_axis, complex_input, convert, ensure_arraylike, user_dtype
 from ._shaping import ravel, swapaxes
 from ._staged import staged
 
@@ -50,7 +50,7 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     >>> jnp.sort(jnp.array([3, 1, 2])).tolist()
     [1, 2, 3]
     """
-    a = ensure_array("sort", a)
+    a = ensure_arraylike("sort", a)
     _check_unsupported("sort", kind, order)
     a, axis = _line_up(a, axis)
     result = lax_sort(a, axis, is_stable=stable)
@@ -72,7 +72,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    a = ensure_array("argsort", a)
+    a = ensure_arraylike("argsort", a)
     _check_unsupported("argsort", kind, order)
     a, axis = _line_up(a, axis)
     shape = typeof(a).shape
@@ -101,7 +101,7 @@ def lexsort(keys, axis: int = -1):
     """
     if getattr(keys, "ndim", 0) == 1:
         keys = keys[:1]  # numbers, of which the first one says as much as all
-    keys = tuple(ensure_array("lexsort", key) for key in keys)
+    keys = tuple(ensure_arraylike("lexsort", key) for key in keys)
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     shape = typeof(keys[0]).shape
@@ -156,7 +156,7 @@ def argpartition(a, kth: int, axis: int = -1):
 
 def _partition_lines(name, a, kth, axis):
     """The array, its lines along the last axis; and the place, counted from the front."""
-    a = ensure_array(name, a)
+    a = ensure_arraylike(name, a)
     if complex_input(a):
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
     axis = canonical_axis(axis, a.ndim)
@@ -175,5 +175,5 @@ def sort_complex(a):
     >>> sort_complex(jnp.array([2, 1])).tolist()
     [(1+0j), (2+0j)]
     """
-    a = lax_sort(ensure_array("sort_complex", a))
+    a = lax_sort(ensure_arraylike("sort_complex", a))
     return convert(a, to_complex_dtype(a.dtype))

@@ -30,8 +30,8 @@ from ._arguments import (
     complex_input,
     constant_like,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     is_inexact,
     promote_args,
     promote_args_inexact,
@@ -86,7 +86,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
       x: an array; integers and random keys are returned as they are.
       nan, posinf, neginf: what to put; by default 0 and the largest and least finite numbers.
     """
-    x = ensure_array("nan_to_num", x)
+    x = ensure_arraylike("nan_to_num", x)
     check_arraylike("nan_to_num", nan, *(y for y in (posinf, neginf) if y is not None))
     if not is_inexact(x):
         return x
@@ -263,7 +263,7 @@ def hypot(x1, x2, /):
 @staged
 def heaviside(x1, x2, /):
     """Elementwise step: 0 for negative x1, 1 for positive, x2 at zero."""
-    x1, x2 = promote_dtypes_inexact(*ensure_arrays("heaviside", x1, x2))
+    x1, x2 = promote_dtypes_inexact(*ensure_arraylikes("heaviside", x1, x2))
     zero, one = constant_like(x1, 0), constant_like(x1, 1)
     negative, positive = lax.lt(x1, zero), lax.gt(x1, zero)
     return _where(negative, zero, _where(positive, one, _where(lax.ne(x1, x1), x1, x2)))
@@ -272,7 +272,7 @@ def heaviside(x1, x2, /):
 @staged
 def sinc(x, /):
     """Elementwise sin(πx) / (πx), and 1 at 0."""
-    (x,) = promote_dtypes_inexact(ensure_array("sinc", x))
+    (x,) = promote_dtypes_inexact(ensure_arraylike("sinc", x))
     at_zero = lax.eq(x, constant_like(x, 0))
     t = lax.mul(constant_like(x, np.pi), x)
     safe = _where(at_zero, constant_like(x, 1), t)
@@ -339,7 +339,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
       ValueError: a scalar.
       ConcretizationTypeError: `a` is traced, and there is no `size`.
     """
-    a = ensure_array("nonzero", a)
+    a = ensure_arraylike("nonzero", a)
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. "
                          "Use jnp.atleast_1d(scalar).nonzero() instead.")
@@ -375,13 +375,14 @@ def _resized(index, size, fill, like):
 @public
 def flatnonzero(a, *, size: int | None = None, fill_value=None):
     """The indices of the elements other than zero, in row-major order; see `nonzero`."""
-    return nonzero(ensure_array("flatnonzero", a).reshape(-1), size=size, fill_value=fill_value)[0]
+    flat = ensure_arraylike("flatnonzero", a).reshape(-1)
+    return nonzero(flat, size=size, fill_value=fill_value)[0]
 
 
 @public
 def argwhere(a, *, size: int | None = None, fill_value=None):
     """The indices of the elements other than zero, one row an element; see `nonzero`."""
-    a = ensure_array("argwhere", a)
+    a = ensure_arraylike("argwhere", a)
     found = nonzero(a if a.ndim else a.reshape(1), size=size, fill_value=fill_value)
     rows = stack_p.bind(*promote_dtypes(*found), axis=1)
     return rows if a.ndim else rows[:, :0]
@@ -405,7 +406,7 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
-    choices = promote_dtypes(*ensure_arrays("select", default, *choicelist))
+    choices = promote_dtypes(*ensure_arraylikes("select", default, *choicelist))
     conditions = stack_p.bind(*promote_dtypes(*broadcast_arrays(False, *condlist)), axis=0)
     index_dtype = default_int_dtype()
     first = argmax_p.bind(convert(conditions, np.dtype(bool)), axes=(0,), index_dtype=index_dtype)
@@ -425,7 +426,7 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     Raises:
       ValueError: numbers of conditions and functions that do not fit.
     """
-    x = ensure_array("piecewise", x)
+    x = ensure_arraylike("piecewise", x)
     if isinstance(condlist, Sequence) and not condlist:
         raise ValueError("piecewise needs at least one condition, got none.")
     conditions = array(condlist, dtype=bool)

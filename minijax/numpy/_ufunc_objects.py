@@ -29,7 +29,7 @@ from ..lax.indexing import as_tuple
 from ..lax.shaping import full
 from ..runtime.structs import ShapeDtypeStruct
 from . import _reductions, _running, _special, _ufuncs
-from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
+from ._arguments import canonical_axis, check_arraylike, ensure_arraylike, ensure_arraylikes
 from ._constructors import arange, array, asarray
 from ._indexing import take
 from ._joining import concatenate
@@ -150,10 +150,10 @@ class ufunc:
         >>> jnp.maximum.reduce(jnp.array([[1, 5], [4, 2]])).tolist()
         [4, 5]
         """
-        a = ensure_array(f"{self.__name__}.reduce", a)
+        a = ensure_arraylike(f"{self.__name__}.reduce", a)
         self._check_binary("reduce", out)
         if where is not None:
-            where = ensure_array(f"{self.__name__}.reduce", where)
+            where = ensure_arraylike(f"{self.__name__}.reduce", where)
             if self.identity is None and initial is None:
                 raise ValueError(f"reduction operation {self.__name__!r} does not have an identity"
                                  ", so to use a where mask one has to specify 'initial'.")
@@ -202,13 +202,13 @@ class ufunc:
         [0, 1, 3, 6]
         """
         self._check_binary("accumulate", out)
-        a = ensure_array(f"{self.__name__}.accumulate", a)
+        a = ensure_arraylike(f"{self.__name__}.accumulate", a)
         canonical_axis(0 if axis is None or isinstance(axis, tuple) else axis, a.ndim)
         own = self._own["accumulate"] or self._accumulate_by_scan
         return own(a, axis=axis, dtype=dtype)
 
     def _accumulate_by_scan(self, a, axis, dtype):
-        a = ensure_array(f"{self.__name__}.accumulate", a)
+        a = ensure_arraylike(f"{self.__name__}.accumulate", a)
         dtype = dtype or self._out_dtype(a, a)
         if axis is None or isinstance(axis, tuple):
             raise ValueError("accumulate does not allow multiple axes")
@@ -242,12 +242,12 @@ class ufunc:
                 "JAX arrays are immutable, so jnp.ufunc.at() cannot operate inplace, as "
                 "np.ufunc.at() does. Pass inplace=False and take the result, as in "
                 "arr = jnp.add.at(arr, i, x, inplace=False).")
-        own, a = self._own["at"] or self._at_by_scan, ensure_array(f"{self.__name__}.at", a)
+        own, a = self._own["at"] or self._at_by_scan, ensure_arraylike(f"{self.__name__}.at", a)
         return own(a, indices) if b is None else own(a, indices, b)
 
     def _at_by_scan(self, a, indices, *args):
         """Update one index after the other, since an index may occur more than once."""
-        a, *args = ensure_arrays(f"{self.__name__}.at", a, *args)
+        a, *args = ensure_arraylikes(f"{self.__name__}.at", a, *args)
         dtype = self._out_dtype(a, *args)
         a, args = a.astype(dtype), [arg.astype(dtype) for arg in args]
         entries = as_tuple(indices)
@@ -285,7 +285,7 @@ class ufunc:
         self._check_binary("reduceat", out)
         if self._own["reduceat"]:
             return self._own["reduceat"](a, indices, axis=axis, dtype=dtype)
-        a, indices = ensure_arrays(f"{self.__name__}.reduceat", a, indices)
+        a, indices = ensure_arraylikes(f"{self.__name__}.reduceat", a, indices)
         if a.ndim == 0:
             raise ValueError(f"reduceat: a must have 1 or more dimension, got a.shape={a.shape}")
         if indices.ndim != 1:
@@ -315,7 +315,7 @@ class ufunc:
           ValueError: the function is not binary.
         """
         self._check_binary("outer")
-        A, B = ensure_arrays(f"{self.__name__}.outer", A, B)
+        A, B = ensure_arraylikes(f"{self.__name__}.outer", A, B)
         table = vmap(vmap(self, (None, 0)), (0, None))(ravel(A), ravel(B))
         return table.reshape(*A.shape, *B.shape)
 

@@ -27,8 +27,8 @@ from ._arguments import (
     complex_input,
     constant_like,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     is_inexact,
     is_integer,
     promote_args,
@@ -215,7 +215,7 @@ def fabs(x, /):
     Raises:
       TypeError: `x` is complex.
     """
-    x = ensure_array("fabs", x)
+    x = ensure_arraylike("fabs", x)
     if complex_input(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return lax.abs_(*promote_args_inexact("fabs", x))
@@ -224,7 +224,7 @@ def fabs(x, /):
 @public
 def conjugate(x, /):
     """Elementwise complex conjugate; a real `x` as it is."""
-    x = ensure_array("conjugate", x)
+    x = ensure_arraylike("conjugate", x)
     return complex_numbers.conj(x) if complex_input(x) else x
 
 
@@ -237,14 +237,14 @@ def conj(x, /):
 @public
 def real(val, /):
     """Elementwise real part."""
-    val = ensure_array("real", val)
+    val = ensure_arraylike("real", val)
     return complex_numbers.real(val) if complex_input(val) else val
 
 
 @public
 def imag(val, /):
     """Elementwise imaginary part; zeros for a real `val`."""
-    val = ensure_array("imag", val)
+    val = ensure_arraylike("imag", val)
     return complex_numbers.imag(val) if complex_input(val) else zeros_like(val)
 
 
@@ -255,7 +255,7 @@ def angle(z, deg: bool = False):
     >>> angle(jnp.array([1, 1j, -1]), deg=True).tolist()
     [0.0, 90.0, 180.0]
     """
-    z = ensure_array("angle", z)
+    z = ensure_arraylike("angle", z)
     re, im = real(z), imag(z)
     is_real_scalar = not z.ndim and not complex_input(z)
     if is_integer(re) or is_real_scalar:
@@ -321,7 +321,7 @@ def _whole(name, lax_function, doc):
 
     @public
     def function(x, /):
-        x = ensure_array(name, x)
+        x = ensure_arraylike(name, x)
         return x if is_integer(x) else lax_function(x)
 
     _describe(function, name, doc, "x: an array of real numbers.", "an array like `x`.")
@@ -335,7 +335,7 @@ ceil = _whole("ceil", rounding.ceil, "Elementwise rounding up.")
 @staged
 def trunc(x):
     """Elementwise rounding towards zero; integers as they are."""
-    x = ensure_array("trunc", x)
+    x = ensure_arraylike("trunc", x)
     if is_integer(x):
         return x
     return _where(lax.lt(x, constant_like(x, 0)), ceil(x), floor(x))
@@ -347,7 +347,7 @@ fix = trunc
 @staged
 def rint(x, /):
     """Elementwise rounding to whole numbers, halves to even ones; the result is inexact."""
-    x = ensure_array("rint", x)
+    x = ensure_arraylike("rint", x)
     if is_integer(x):
         return convert(x, default_float_dtype())
     if complex_input(x):
@@ -369,7 +369,7 @@ def round(a, decimals: int = 0, out=None):
     >>> round(jnp.array([1.25, 2.5]), 1).tolist()
     [1.2000000476837158, 2.5]
     """
-    a, decimals = ensure_array("round", a), operator.index(decimals)
+    a, decimals = ensure_arraylike("round", a), operator.index(decimals)
     check_no_out("round", out)
     if dtypes.issubdtype(a.dtype, np.integer):
         if decimals < 0:
@@ -403,7 +403,7 @@ def around(a, decimals: int = 0, out=None):
 @staged
 def modf(x, /, out=None):
     """Elementwise fractional and whole part, both with the sign of x."""
-    x = ensure_array("modf", x)
+    x = ensure_arraylike("modf", x)
     (x,) = promote_dtypes_inexact(x)
     check_no_out("modf", out)
     whole = _where(lax.ge(x, constant_like(x, 0)), floor(x), ceil(x))
@@ -417,7 +417,7 @@ def modf(x, /, out=None):
 @public
 def isfinite(x, /):
     """Elementwise: neither infinite nor NaN."""
-    x = ensure_array("isfinite", x)
+    x = ensure_arraylike("isfinite", x)
     if not is_inexact(x):
         return full_like(x, True, dtype=bool)
     if complex_input(x):
@@ -429,14 +429,14 @@ def isfinite(x, /):
 @public
 def isnan(x, /):
     """Elementwise: not a number."""
-    x = ensure_array("isnan", x)
+    x = ensure_arraylike("isnan", x)
     return lax.ne(x, x)
 
 
 @staged
 def isinf(x, /):
     """Elementwise: plus or minus infinity, in either part of a complex number."""
-    x = ensure_array("isinf", x)
+    x = ensure_arraylike("isinf", x)
     if not is_inexact(x):
         return full_like(x, False, dtype=bool)
     if complex_input(x):
@@ -452,7 +452,7 @@ def _is_infinite(x):
 def _is_one_infinity(name, infinity, doc):
     @public
     def function(x, /, out=None):
-        x = ensure_array(name, x)
+        x = ensure_arraylike(name, x)
         if out is not None:
             raise NotImplementedError("The 'out' argument to isneginf/isposinf is not supported.")
         if not is_inexact(x):
@@ -526,14 +526,14 @@ bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 @public
 def square(x, /):
     """Elementwise x * x."""
-    x = ensure_array("square", x)
+    x = ensure_arraylike("square", x)
     return lax.square(*promote_dtypes_numeric(x))
 
 
 @public
 def reciprocal(x, /):
     """Elementwise 1 / x; of integers, in floating point."""
-    x = ensure_array("reciprocal", x)
+    x = ensure_arraylike("reciprocal", x)
     return lax.integer_pow(*promote_dtypes_inexact(x), -1)
 
 
@@ -558,7 +558,7 @@ def power(x1, x2, /):
     check_arraylike("power", x1, x2)
     exponent = known_integer(x2)
     if exponent is not None:
-        return lax.integer_pow(*promote_dtypes_numeric(ensure_array("power", x1)), exponent)
+        return lax.integer_pow(*promote_dtypes_numeric(ensure_arraylike("power", x1)), exponent)
     return _power(x1, x2)
 
 
@@ -659,7 +659,7 @@ def mod(x1, x2, /):
 @staged
 def fmod(x1, x2, /):
     """Elementwise remainder with the sign of x1, as in C."""
-    x1, x2 = ensure_arrays("fmod", x1, x2)
+    x1, x2 = ensure_arraylikes("fmod", x1, x2)
     if dtypes.issubdtype(result_type(x1, x2), np.integer):
         x2 = _where(lax.eq(x2, constant_like(x2, 0)), full_like(x2, 1), x2)
     return lax.rem(*promote_args_numeric("fmod", x1, x2))

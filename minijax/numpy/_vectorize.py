@@ -15,7 +15,7 @@ from ..core.primitives import canonical_axis
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
 from ..lax.sizes import integers, known_sizes
 from ..source import wraps
-from ._arguments import ensure_array
+from ._arguments import ensure_arraylike
 from ._constructors import arange, asarray
 
 _ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
@@ -189,7 +189,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr, *args, **kwargs):
     Raises:
       ValueError: an axis out of bounds.
     """
-    arr = ensure_array("apply_along_axis", arr)
+    arr = ensure_arraylike("apply_along_axis", arr)
     axis = canonical_axis(axis, arr.ndim)
 
     def function(vector):
@@ -209,7 +209,7 @@ def apply_over_axes(func: Callable, a, axes):
     Raises:
       ValueError: `func` returns another number of dimensions.
     """
-    a = ensure_array("apply_over_axes", a)
+    a = ensure_arraylike("apply_over_axes", a)
     names: Any = axes if isinstance(axes, str) else integers("apply_over_axes: axes", axes)
     for axis in names:
         b = func(a, axis)

@@ -15,7 +15,7 @@ from ..lax import fourier as lax_fft
 from ..lax.dtypes import default_float_dtype
 from ..lax.fourier import FftType
 from ..lax.sizes import size_along
-from ._arguments import ensure_array, promote_dtypes_inexact, user_dtype
+from ._arguments import ensure_arraylike, promote_dtypes_inexact, user_dtype
 from ._constructors import arange, array, asarray
 from ._padding import pad
 from ._reductions import prod
@@ -31,7 +31,7 @@ __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2"
 
 def _transform(name: str, kind: FftType, a, s: Sequence[int] | None, axes: Sequence[int] | None,
                norm: str | None):
-    a = ensure_array(f"jax.numpy.fft.{name}", a)
+    a = ensure_arraylike(f"jax.numpy.fft.{name}", a)
     s = None if s is None else tuple(map(operator.index, s))
     axes = None if axes is None else tuple(map(operator.index, axes))
     _check(f"jax.numpy.fft.{name}", s, axes)
@@ -193,7 +193,7 @@ def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     [8.0, -2.0, 0.0, -2.0]
     """
     _check_one_axis("hfft", axis)
-    a = conj(ensure_array("hfft", a))
+    a = conj(ensure_arraylike("hfft", a))
     size = 2 * (a.shape[axis] - 1) if n is None else n
     return _over_one("hfft", FftType.IRFFT, a, n, axis, norm) * size
 
@@ -291,7 +291,7 @@ def ifftshift(x, axes: int | Sequence[int] | None = None):
 
 
 def _shifted(name, x, axes, sign):
-    x = ensure_array(name, x)
+    x = ensure_arraylike(name, x)
     if isinstance(axes, int):
         return roll(x, sign * (size_along(name, x.shape, axes) // 2), axes)
     axes = tuple(range(x.ndim)) if axes is None else axes

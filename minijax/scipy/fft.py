@@ -19,7 +19,12 @@ from ..lax import elementwise as lax
 from ..lax.cutting import concatenate, pad, slice_in_dim
 from ..lax.shaping import expand_dims, full, rev
 from ..numpy import fft
-from ..numpy._arguments import canonical_axis, complex_input, ensure_array, promote_dtypes_inexact
+from ..numpy._arguments import (
+    canonical_axis,
+    complex_input,
+    ensure_arraylike,
+    promote_dtypes_inexact,
+)
 from ..numpy._constructors import arange, zeros_like
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -85,7 +90,7 @@ def idctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] 
 
 
 def _checked(name, x, type, norm):
-    x = ensure_array(name, x)
+    x = ensure_arraylike(name, x)
     if type != 2:
         raise NotImplementedError(f"jax.scipy.fft.{name}: only type 2 is implemented, got {type}.")
     if norm not in (None, "backward", "ortho"):

@@ -16,7 +16,7 @@ from ...lax.linalg.svd import svd as lax_svd
 from ...lax.shaping import broadcasted_iota, rev
 from ...lax.sorting import sort
 from ...runtime.jit import jit
-from .._arguments import ensure_array, promote_dtypes_inexact
+from .._arguments import ensure_arraylike, promote_dtypes_inexact
 from .._indexing import take_along_axis
 from .._shaping import matrix_transpose
 from .._ufuncs import conj, conjugate
@@ -58,7 +58,7 @@ def adjoint(x):
 
 def inexact(name: str, a):
     """The argument of `jnp.linalg.<name>` as an array of floats or complex numbers."""
-    return promote_dtypes_inexact(ensure_array(f"jnp.linalg.{name}", a))[0]
+    return promote_dtypes_inexact(ensure_arraylike(f"jnp.linalg.{name}", a))[0]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
     >>> eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues.round(3).tolist()
     [1.0, 3.0]
     """
-    a = ensure_array("jnp.linalg.eigh", a)
+    a = ensure_arraylike("jnp.linalg.eigh", a)
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
     (a,) = promote_dtypes_inexact(a)
@@ -247,4 +247,4 @@ def svdvals(x, /):
     Args:
       x: matrices `(…, m, n)`.
     """
-    return svd(ensure_array("jnp.linalg.svdvals", x), compute_uv=False, hermitian=False)
+    return svd(ensure_arraylike("jnp.linalg.svdvals", x), compute_uv=False, hermitian=False)

@@ -14,8 +14,8 @@ from ...settings import default_matmul_precision
 from .._arguments import (
     check_arraylike,
     convert,
-    ensure_array,
-    ensure_arrays,
+    ensure_arraylike,
+    ensure_arraylikes,
     promote_dtypes_inexact,
 )
 from .._constructors import array, asarray, empty, zeros
@@ -56,7 +56,7 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 
 
 def _pinv_by_svd(a, rtol=None, hermitian=False):
-    (a,) = promote_dtypes_inexact(ensure_array("jnp.linalg.pinv", a))
+    (a,) = promote_dtypes_inexact(ensure_arraylike("jnp.linalg.pinv", a))
     if a.ndim < 2:
         raise ValueError(f"pinv: expected a matrix, or a stack of them, got shape {a.shape}.")
     m, n = a.shape[-2:]
@@ -120,7 +120,7 @@ def lstsq(a, b, rcond: float | None = None, *, numpy_resid: bool = False):
     >>> x.round(3).tolist(), residuals.round(3).tolist(), int(rank)
     ([2.0], [2.0], 1)
     """
-    a, b = ensure_arrays("jnp.linalg.lstsq", a, b)
+    a, b = ensure_arraylikes("jnp.linalg.lstsq", a, b)
     if not numpy_resid:
         return _compiled_lstsq(a, b, rcond)
     x, residuals, rank, s = _lstsq(a, b, rcond)

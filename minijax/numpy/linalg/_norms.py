@@ -14,7 +14,7 @@ from ...core.core import typeof
 from ...lax.staged import compiled, staged
 from .._arguments import (
     canonical_axis,
-    ensure_array,
+    ensure_arraylike,
     is_integer,
     promote_dtypes_inexact,
     strong_constant,
@@ -49,7 +49,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):
     >>> norm(jnp.array([3.0, 4.0]))
     Array(5., dtype=float32)
     """
-    x = ensure_array("jnp.linalg.norm", x)
+    x = ensure_arraylike("jnp.linalg.norm", x)
     if is_integer(x):
         (x,) = promote_dtypes_inexact(x)
     if axis is None and ord is None:
@@ -118,7 +118,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     >>> matrix_norm(jnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
     Array(6., dtype=float32)
     """
-    x = ensure_array("jnp.linalg.matrix_norm", x)
+    x = ensure_arraylike("jnp.linalg.matrix_norm", x)
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
@@ -139,7 +139,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     >>> vector_norm(jnp.array([3.0, -4.0]), ord=1)
     Array(7., dtype=float32)
     """
-    x = ensure_array("jnp.linalg.vector_norm", x)
+    x = ensure_arraylike("jnp.linalg.vector_norm", x)
     if ord is None or ord == 2:
         return _root_of_squares(x, axis, keepdims)
     if isinstance(ord, str):
@@ -182,7 +182,7 @@ def cond(x, p=None):
     >>> cond(jnp.array([[2.0, 0.0], [0.0, 0.5]]))
     Array(4., dtype=float32)
     """
-    x = ensure_array("cond", x)
+    x = ensure_arraylike("cond", x)
     if x.ndim < 2:
         raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got {x.shape=}")
     if 0 in x.shape[-2:]:
@@ -218,7 +218,7 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     >>> matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
     Array(1, dtype=int32)
     """
-    M = ensure_array("jnp.linalg.matrix_rank", M)
+    M = ensure_arraylike("jnp.linalg.matrix_rank", M)
     if tol is not None:
         if rtol is not None:
             raise ValueError("matrix_rank: only one of tol or rtol may be specified.")

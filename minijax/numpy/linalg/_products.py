@@ -10,7 +10,7 @@ from ...core.boundary import public
 from ...lax.shaping import broadcast_to, transpose
 from ...lax.staged import staged
 from .. import _products as products
-from .._arguments import ensure_array, ensure_arrays
+from .._arguments import ensure_arraylike, ensure_arraylikes
 from .._constructors import eye
 from .._einsum import einsum
 from .._shaping import diagonal as diagonal_of_axes
@@ -26,7 +26,7 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
       x1, x2: arrays `(…, n, k)` and `(…, k, m)`, or vectors.
       precision, preferred_element_type: as for `lax.dot_general`.
     """
-    x1, x2 = ensure_arrays("jnp.linalg.matmul", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.linalg.matmul", x1, x2)
     return products.matmul(x1, x2, precision=precision,
                            preferred_element_type=preferred_element_type)
 
@@ -34,7 +34,7 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 @public
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
     """`jnp.vecdot`: the inner products of the vectors along an axis, those of `x1` conjugated."""
-    x1, x2 = ensure_arrays("jnp.linalg.vecdot", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.linalg.vecdot", x1, x2)
     return products.vecdot(x1, x2, axis=axis, precision=precision,
                            preferred_element_type=preferred_element_type)
 
@@ -43,7 +43,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
               out_sharding=None):
     """`jnp.tensordot`: the sum of products over several dimensions."""
-    x1, x2 = ensure_arrays("jnp.linalg.tensordot", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.linalg.tensordot", x1, x2)
     return products.tensordot(x1, x2, axes=axes, precision=precision,
                               preferred_element_type=preferred_element_type,
                               out_sharding=out_sharding)
@@ -59,7 +59,7 @@ def outer(x1, x2, /):
     >>> outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    x1, x2 = ensure_arrays("jnp.linalg.outer", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.linalg.outer", x1, x2)
     if x1.ndim != 1 or x2.ndim != 1:
         raise ValueError("Input arrays must be one-dimensional, but they are "
                          f"{x1.ndim=} {x2.ndim=}")
@@ -80,7 +80,7 @@ def cross(x1, x2, /, *, axis: int = -1):
     >>> cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])).tolist()
     [0, 0, 1]
     """
-    x1, x2 = ensure_arrays("jnp.linalg.outer", x1, x2)
+    x1, x2 = ensure_arraylikes("jnp.linalg.outer", x1, x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors, but they "
                          f"have {x1.shape[axis]=} and {x2.shape[axis]=}")
@@ -95,7 +95,7 @@ def diagonal(x, /, *, offset: int = 0):
       x: an array `(…, m, n)`.
       offset: how far above the main diagonal.
     """
-    return diagonal_of_axes(ensure_array("jnp.linalg.diagonal", x), offset, -2, -1)
+    return diagonal_of_axes(ensure_arraylike("jnp.linalg.diagonal", x), offset, -2, -1)
 
 
 @public
@@ -110,7 +110,7 @@ def trace(x, /, *, offset: int = 0, dtype=None):
     >>> trace(jnp.arange(8).reshape(2, 2, 2)).tolist()
     [3, 11]
     """
-    x = ensure_array("jnp.linalg.trace", x)
+    x = ensure_arraylike("jnp.linalg.trace", x)
     return trace_of_axes(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
@@ -121,7 +121,7 @@ def matrix_transpose(x, /):
     Raises:
       ValueError: `x` has less than two dimensions.
     """
-    x = ensure_array("jnp.linalg.matrix_transpose", x)
+    x = ensure_arraylike("jnp.linalg.matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose requires at least 2 dimensions; got {x.ndim=}")
     *batch, row, column = range(x.ndim)
@@ -146,7 +146,7 @@ def matrix_power(a, n: int):
     >>> matrix_power(jnp.array([[1, 1], [1, 0]]), 10).tolist()
     [[89, 55], [55, 34]]
     """
-    a = ensure_array("jnp.linalg.matrix_power", a)
+    a = ensure_arraylike("jnp.linalg.matrix_power", a)
     if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
         raise TypeError("jnp.linalg.matrix_power: the last 2 dimensions of the array must be "
                         f"square; got {a.shape=}")
@@ -186,7 +186,7 @@ def multi_dot(arrays: Sequence, *, precision=None):
     >>> multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)]).tolist()
     [12.0, 12.0]
     """
-    arrays = ensure_arrays("jnp.linalg.multi_dot", *arrays)
+    arrays = ensure_arraylikes("jnp.linalg.multi_dot", *arrays)
     _check_chain([x.shape for x in arrays])
     subscripts = [list(range(i, i + 2)) for i in range(len(arrays))]
     if arrays[0].ndim == 1:

@@ -9,7 +9,7 @@ from ...core.boundary import public
 from ...lax.linalg.solve import solve as lax_solve
 from ...lax.shaping import broadcast
 from ...runtime.jit import jit
-from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
+from .._arguments import ensure_arraylike, ensure_arraylikes, promote_dtypes_inexact
 from .._constructors import eye
 from .._shaping import moveaxis
 from .._vectorize import vectorize
@@ -32,7 +32,7 @@ def solve(a, b):
     >>> solve(jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([4.0, 5.0])).tolist()
     [2.0, 3.0]
     """
-    a, b = promote_dtypes_inexact(*ensure_arrays("jnp.linalg.solve", a, b))
+    a, b = promote_dtypes_inexact(*ensure_arraylikes("jnp.linalg.solve", a, b))
     if a.ndim < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got {a.shape=}")
     if not b.ndim:
@@ -57,7 +57,7 @@ def inv(a):
     >>> inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    a = ensure_array("jnp.linalg.inv", a)
+    a = ensure_arraylike("jnp.linalg.inv", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
     return solve(a, broadcast(eye(a.shape[-1], dtype=a.dtype), a.shape[:-2]))
@@ -81,7 +81,7 @@ def tensorinv(a, ind: int = 2):
     Raises:
       ValueError: groups of different sizes.
     """
-    a = ensure_array("tensorinv", a)
+    a = ensure_arraylike("tensorinv", a)
     ind = operator.index(ind)
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got {ind=}")
@@ -105,7 +105,7 @@ def tensorsolve(a, b, axes: tuple[int, ...] | None = None):
     Raises:
       ValueError: shapes that do not fit.
     """
-    a, b = ensure_arrays("tensorsolve", a, b)
+    a, b = ensure_arraylikes("tensorsolve", a, b)
     if axes is not None:
         a = moveaxis(a, axes, len(axes) * (a.ndim - 1,))
     out_shape = a.shape[b.ndim:]

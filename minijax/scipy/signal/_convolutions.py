@@ -15,7 +15,7 @@ from ...numpy._arguments import (
     canonical_axis,
     check_arraylike,
     complex_input,
-    ensure_array,
+    ensure_arraylike,
     index_tuple,
     promote_dtypes_inexact,
 )
@@ -60,7 +60,8 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision=None)
         return fftconvolve(in1, in2, mode=mode)
     if method not in ("direct", "auto"):
         raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
-    return _convolve(ensure_array("convolve", in1), ensure_array("convolve", in2), mode, precision)
+    in1, in2 = ensure_arraylike("convolve", in1), ensure_arraylike("convolve", in2)
+    return _convolve(in1, in2, mode, precision)
 
 
 @public
@@ -86,7 +87,7 @@ def _matrices(name, in1, in2, boundary, fillvalue):
         raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
     if np.ndim(in1) != 2 or np.ndim(in2) != 2:
         raise ValueError(f"{name}() only supports 2-dimensional inputs.")
-    return ensure_array(name, in1), ensure_array(name, in2)
+    return ensure_arraylike(name, in1), ensure_arraylike(name, in2)
 
 
 def _convolve(in1, in2, mode, precision):

@@ -30,7 +30,7 @@ from ...numpy._arguments import (
     check_arraylike,
     complex_input,
     convert,
-    ensure_array,
+    ensure_arraylike,
     promote_dtypes_inexact,
 )
 
@@ -403,7 +403,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int 
     >>> jnp.allclose(x, again, atol=1e-4).item()
     True
     """
-    Zxx = ensure_array("istft", Zxx)
+    Zxx = ensure_arraylike("istft", Zxx)
     if Zxx.ndim < 2:
         raise ValueError(f"istft: Zxx must have at least two dimensions, got shape {Zxx.shape}.")
     freq_axis, time_axis = (canonical_axis(axis, Zxx.ndim) for axis in (freq_axis, time_axis))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...lax import elementwise as lax
-from ...numpy._arguments import constant_like, ensure_arrays, promote_dtypes_inexact
+from ...numpy._arguments import constant_like, ensure_arraylikes, promote_dtypes_inexact
 from ...runtime.jit import jit
 from .. import special
 from ._quantities import exponential, quantity
@@ -43,7 +43,7 @@ def entropy(mu, loc=0):
     >>> entropy(0.0).item()
     0.0
     """
-    mu, loc = promote_dtypes_inexact(*ensure_arrays("poisson.entropy", mu, loc))
+    mu, loc = promote_dtypes_inexact(*ensure_arraylikes("poisson.entropy", mu, loc))
     flat = jnp.ravel(mu)
     large = 0.5 * jnp.log(2 * np.pi * np.e * flat) - 1.0 / (12 * flat)
     few = _sum_of_terms(flat, 35, flat + 20)
