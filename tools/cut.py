@@ -46,7 +46,7 @@ ROOMS = {
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.sizes", "lax.elementwise",
-        "lax.bitwise", "lax.complex_numbers", "lax.rounding",
+        "lax.bitwise", "lax.complex_numbers", "lax.complex_rules", "lax.rounding",
         "lax.shaping", "lax.cutting", "lax.slicing", "lax.windows",
         "lax.gathering", "lax.scattering", "lax.fewer_bits", "lax.dynamic_slices",
         "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",

@@ -4,7 +4,7 @@ A program must not change its results when it is compiled, so XLA's answer count
 are one function of NumPy's. Here are the rules of the starters that need more:
 
 * integers are divided towards zero, and by zero; floats that no integer holds are clipped;
-* complex numbers have an order, and a quotient at infinity;
+* complex numbers have an order, and a quotient at infinity (`lax/complex_rules.py`);
 * long sums are added in parts, which keeps their digits, and numbers of 16 bits are added in 32;
 * products of matrices of any types.
 
@@ -14,13 +14,16 @@ All functions take and return NumPy values.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from . import dtypes
+
+# NumPy's function, or the pair of "reduce" and one -> another one for complex numbers (chapter 9).
+for_complex: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
 # Elementwise
@@ -37,7 +40,7 @@ def divide(x, y):
     if x.dtype.kind == "f":
         return np.divide(x, y)
     if x.dtype.kind == "c":
-        return _complex_quotient(x, y)
+        return for_complex.get(np.divide, np.divide)(x, y)
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
@@ -47,32 +50,6 @@ def divide(x, y):
         whole = np.floor_divide(x - np.fmod(x, y), y)
     by_zero = np.equal(y, 0)
     return np.where(by_zero, ~np.zeros_like(x), whole) if by_zero.any() else whole
-
-
-def _complex_quotient(x, y):
-    """x / y; for a divisor ±0, and where NumPy's formula meets an infinity and finds NaN, that of
-    Annex G of the C standard."""
-    out = np.array(np.divide(x, y))
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    lost = np.isnan(out.real) & np.isnan(out.imag)
-
-    def put(where, real, imag):
-        np.copyto(out.real, real, where=where)
-        np.copyto(out.imag, imag, where=where)
-
-    def units(z):  # infinite parts as ±1, finite ones as ±0
-        return (np.copysign(np.isinf(part), part).astype(part.dtype) for part in (z.real, z.imag))
-
-    by_zero = (y == 0) & ~(np.isnan(a) & np.isnan(b))
-    if lost.any() or by_zero.any():
-        infinite = np.copysign(np.inf, c)
-        put(by_zero, infinite * a, infinite * b)
-        u, v = units(y)
-        put(lost & np.isinf(y) & np.isfinite(x), 0 * (a * u + b * v), 0 * (b * u - a * v))
-        u, v = units(x)
-        put(lost & np.isinf(x) & np.isfinite(y) & (y != 0),
-            np.inf * (u * c + v * d), np.inf * (v * c - u * d))
-    return out
 
 
 def integer_power(x, *, y):
@@ -88,21 +65,9 @@ def integer_power(x, *, y):
     return divide(np.ones_like(result), result) if y < 0 else result
 
 
-def _extreme(ufunc: np.ufunc, is_before: np.ufunc) -> Callable:
-    """`maximum` or `minimum`. Of complex numbers, the real parts count first, then the imaginary
-    ones. No comparison with NaN is true, and then the second operand is chosen."""
-
-    def rule(x, y):
-        if x.dtype.kind != "c":
-            return ufunc(x, y)
-        tie = x.real == y.real
-        first = np.where(tie, is_before(x.imag, y.imag), is_before(x.real, y.real))
-        return np.where(first, x, y)
-
-    return rule
-
-
-maximum, minimum = _extreme(np.maximum, np.greater), _extreme(np.minimum, np.less)
+def extreme(ufunc: np.ufunc) -> Callable:
+    """`maximum` or `minimum`."""
+    return lambda x, y: (for_complex.get(ufunc, ufunc) if x.dtype.kind == "c" else ufunc)(x, y)
 
 
 def select_n(which, *cases):
@@ -203,38 +168,16 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
     return rule
 
 
-def extreme_of(ufunc: np.ufunc, choose: Callable, identity: Callable) -> Callable:
+def extreme_of(ufunc: np.ufunc, identity: Callable) -> Callable:
     """A maximum or minimum; `identity(dtype)` is that of no elements."""
 
     def rule(x, *, axes):
-        start = identity(x.dtype)
-        if x.dtype.kind == "c" and np.isnan(x).any():
-            return _choose_in_order(choose, x, axes, start)
+        start, beside_nan = identity(x.dtype), for_complex.get(("reduce", ufunc))
+        if x.dtype.kind == "c" and beside_nan is not None and np.isnan(x).any():
+            return beside_nan(x, axes, start)
         return _reduce(ufunc, x, axes, initial=start) if axes else x
 
     return rule
-
-
-def _choose_in_order(choose, x, axes, start):
-    """The extreme of complex numbers beside NaN. It depends on the order, which is XLA's: first
-    those of blocks of 32 elements along each dimension, the outer two of which are cut alike."""
-    edges: list[list[int]] = []
-    for n in [x.shape[d] for d in axes]:
-        blocks = -(-n // _PART)
-        cut = (blocks * _PART - n) // 2
-        edges.append([0, *[i * _PART - cut for i in range(1, blocks)], n])
-    kept = [n for d, n in enumerate(x.shape) if d not in axes]
-    if all(len(places) == 2 for places in edges):
-        elements = np.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)
-        return functools.reduce(choose, elements, np.full(kept, start, x.dtype))
-    blocks = [[slice(*ends) for ends in itertools.pairwise(places)] for places in edges]
-    out = np.empty([*map(len, blocks), *kept], x.dtype)
-    for place in itertools.product(*map(range, map(len, blocks))):
-        index = [slice(None)] * x.ndim
-        for d, slices, i in zip(axes, blocks, place):
-            index[d] = slices[i]
-        out[place] = _choose_in_order(choose, x[tuple(index)], axes, start)
-    return _choose_in_order(choose, out, range(len(axes)), start)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -425,11 +425,18 @@ def typed_text(op: str, operands: Sequence[Value], out: ShapedArray, options: st
     return f"stablehlo.{op} {names}{options} : ({types}) -> {tensor_type(out)}"
 
 
+# An operation, or the pair of "reduce" and one -> its rule for complex numbers, of which XLA has
+# none, or one that loses digits (chapter 9).
+complex_ops: dict[Any, Callable] = {}
+
+
 def nary_rule(op: str) -> Callable:
     """The rule of an operation whose operands and result have one type; scalars are spread."""
 
     def rule(ctx: Body, *operands: Value, **params) -> Value:
         (out,) = ctx.avals_out
+        if out.dtype.kind == "c" and op in complex_ops:
+            return complex_ops[op](ctx, *operands)
         shape = out.shape
         names = [x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name
                  for x in operands]
@@ -489,15 +496,3 @@ def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
     """Append a unary operation with a result of element type `dtype`."""
     out = with_dtype(x.aval, dtype)
     return ctx.op(typed_text(op, [x], out), out)
-
-
-def emit_region(ctx: Body, rule: Callable, avals: Sequence) -> tuple[str, list[str]]:
-    """What `rule` computes from scalars of these types, as a region: its arguments, and its lines.
-    """
-    arguments = [Value(ctx.fresh(), aval) for aval in avals]
-    outside = ctx.lines, ctx.avals_out
-    ctx.lines, ctx.avals_out = [], [avals[0]]
-    result = rule(ctx, *arguments)
-    lines = [*ctx.lines, f"    stablehlo.return {result.name} : {result.type}"]
-    ctx.lines, ctx.avals_out = outside
-    return ", ".join(f"{x.name}: {x.type}" for x in arguments), lines

@@ -21,10 +21,10 @@ from .lowering import (
     Value,
     cast_rule,
     compare,
+    complex_ops,
     convert,
     emit,
     emit_cast,
-    emit_region,
     ints_text,
     lowering_rules,
     nary_rule,
@@ -58,7 +58,7 @@ def _integer_pow(ctx, x, *, y):
 def _convert_element_type(ctx, x, *, new_dtype, weak_type):
     (out,) = ctx.avals_out
     if x.aval.dtype.kind == "c" != out.dtype.kind:
-        x = emit_parts(ctx, x)[0]
+        x = emit_cast(ctx, "real", x, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
     return Value(x.name, out) if x.aval.dtype == out.dtype else convert(ctx, x, out.dtype)
 
 
@@ -70,57 +70,6 @@ def _select_n(ctx, which, *cases):
         below = compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
         chosen = select(ctx, below, others[i], chosen)
     return chosen
-
-
-def emit_parts(ctx: Body, z: Value) -> list[Value]:
-    """Append the real and the imaginary part of complex numbers."""
-    dtype = np.dtype(f"f{z.aval.dtype.itemsize // 2}")
-    return [emit_cast(ctx, part, z, dtype) for part in ("real", "imag")]
-
-
-def _wave(op):
-    """The rule of sine or cosine. XLA's own lose digits of complex numbers near zero.
-
-    sin(x + iy) = sin x cosh y + i cos x sinh y, and cos(x + iy) = cos x cosh y - i sin x sinh y.
-    """
-    plain = nary_rule(op)
-
-    def rule(ctx, z):
-        if z.aval.dtype.kind != "c":
-            return plain(ctx, z)
-        x, y = emit_parts(ctx, z)
-        zero, two = ctx.constant(0, x.aval), ctx.constant(2, x.aval)
-        sin, cos = emit(ctx, "sine", x), emit(ctx, "cosine", x)
-        up, down = (emit(ctx, "exponential_minus_one", v) for v in (y, emit(ctx, "negate", y)))
-        cosh = emit(ctx, "divide", emit(ctx, "add", emit(ctx, "add", up, down), two), two)
-        sinh = emit(ctx, "divide", emit(ctx, "subtract", up, down), two)
-        if op == "cosine":
-            sin, cos = emit(ctx, "negate", sin), cos
-        odd = select(ctx, compare(ctx, "EQ", x, zero), zero,  # the other factor may be infinite
-                     emit(ctx, "multiply", sin, cosh if op == "sine" else sinh))
-        even = emit(ctx, "multiply", cos, sinh if op == "sine" else cosh)
-        parts = (odd, even) if op == "sine" else (even, odd)
-        return emit(ctx, "complex", *parts, out=z.aval)
-
-    return rule
-
-
-def extremum_rule(op: str, direction: str) -> Callable:
-    """`max` or `min`. XLA has no order of complex numbers: we compare real parts, and imaginary
-    parts where these are equal."""
-    plain = nary_rule(op)
-
-    def rule(ctx, x, y):
-        (out,) = ctx.avals_out
-        if out.dtype.kind != "c":
-            return plain(ctx, x, y)
-        x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
-        (xr, xi), (yr, yi) = emit_parts(ctx, x), emit_parts(ctx, y)
-        tie = compare(ctx, "EQ", xr, yr)
-        first = select(ctx, tie, compare(ctx, direction, xi, yi), compare(ctx, direction, xr, yr))
-        return select(ctx, first, x, y)
-
-    return rule
 
 
 def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
@@ -136,33 +85,21 @@ def _reshape(ctx, x, *, new_sizes, dimensions):
     return ctx.op(typed_text("reshape", [x], out), out)
 
 
-def reduce_rule(op: str, identity: Callable, combine: Callable | None = None) -> Callable:
-    """The rule of a reduction by an operation; `identity` gives the dtype's first value.
-
-    For complex numbers XLA may have no such operation. Then it is the region that the rule
-    `combine` writes.
-    """
+def reduce_rule(op: str, identity: Callable) -> Callable:
+    """The rule of a reduction by an operation; `identity` gives the dtype's first value."""
 
     def rule(ctx, x, *, axes):
         (out,) = ctx.avals_out
         if not axes:
             return x
         init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
-        head = f"stablehlo.reduce({x.name} init: {init.name})"
+        if out.dtype.kind == "c" and ("reduce", op) in complex_ops:
+            return complex_ops["reduce", op](ctx, x, init, axes)
+        head = f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{op}"
         types = f"({x.type}, {init.type}) -> {tensor_type(out)}"
-        tail = f"across dimensions = {ints_text(axes)} : {types}"
-        if combine is None or out.dtype.kind != "c":
-            return ctx.op(f"{head} applies stablehlo.{op} {tail}", out)
-        names, lines = emit_region(ctx, combine, [init.aval] * 2)
-        return ctx.op("\n".join(
-            [f"{head} {tail}", f"     reducer({names}) {{", *lines, "    }"]), out)
+        return ctx.op(f"{head} across dimensions = {ints_text(axes)} : {types}", out)
 
     return rule
-
-
-def reduce_extremum_rule(op: str, direction: str, identity: Callable) -> Callable:
-    """The rule of `reduce_max` or `reduce_min`."""
-    return reduce_rule(op, identity, extremum_rule(op, direction))
 
 
 def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
@@ -190,10 +127,10 @@ def _of_dtype(ctx, x, dtype):
 
 
 for p, op in (
-    (lax.neg_p, "negate"), (lax.tanh_p, "tanh"),
+    (lax.neg_p, "negate"), (lax.sin_p, "sine"), (lax.cos_p, "cosine"), (lax.tanh_p, "tanh"),
     (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.not_p, "not"), (lax.add_p, "add"),
     (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
-    (lax.div_p, "divide"), (lax.and_p, "and"), (lax.or_p, "or"),
+    (lax.div_p, "divide"), (lax.max_p, "maximum"), (lax.and_p, "and"), (lax.or_p, "or"),
 ):  # fmt: skip
     register_lowering(p, nary_rule(op))
 
@@ -202,9 +139,6 @@ for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
 
 lowering_rules.update({
     lax.stop_gradient_p: lambda ctx, x: x,
-    lax.sin_p: _wave("sine"),
-    lax.cos_p: _wave("cosine"),
-    lax.max_p: extremum_rule("maximum", "GT"),
     lax.integer_pow_p: _integer_pow,
     lax.convert_element_type_p: _convert_element_type,
     lax.select_n_p: _select_n,
@@ -214,6 +148,6 @@ lowering_rules.update({
     lax.squeeze_p: cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
-    lax.reduce_max_p: reduce_extremum_rule("maximum", "GT", lax.lowest),
+    lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
     lax.dot_general_p: _dot_general,
 })

@@ -120,7 +120,7 @@ add_p, add = binary("add", NUMBER, np.add)
 sub_p, sub = binary("sub", NUMBER, np.subtract)
 mul_p, mul = binary("mul", NUMBER, np.multiply)
 div_p, div = binary("div", NUMBER, evaluation.divide)
-max_p, max = binary("max", (*NUMBER, np.bool_), evaluation.maximum)
+max_p, max = binary("max", (*NUMBER, np.bool_), evaluation.extreme(np.maximum))
 and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
 or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
 
@@ -405,7 +405,7 @@ def lowest(dtype: np.dtype):
 
 reduce_sum_p = reduction("reduce_sum", NUMBER, evaluation.accumulate_wide(np.add))
 reduce_max_p = reduction(
-    "reduce_max", ANY, evaluation.extreme_of(np.maximum, evaluation.maximum, lowest))
+    "reduce_max", ANY, evaluation.extreme_of(np.maximum, lowest))
 
 
 def reduce_sum(x, axes: Sequence[int]):

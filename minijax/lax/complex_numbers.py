@@ -14,9 +14,9 @@ from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
 from ..core.lowering import cast_rule, emit, register_lowering
-from ..core.lowering_rules import emit_parts
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose, unbroadcast
+from .complex_rules import emit_parts
 from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_row
 
 

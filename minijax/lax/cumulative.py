@@ -21,13 +21,11 @@ from ..core.lowering import (
     Value,
     compare,
     emit,
-    emit_region,
     nary_rule,
     register_lowering,
     with_shape,
 )
 from ..core.lowering import select as emit_select
-from ..core.lowering_rules import emit_parts, extremum_rule
 from ..core.primitives import (
     INEXACT,
     NUMBER,
@@ -45,9 +43,10 @@ from ..core.primitives import (
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import def_numpy_or_xla
 from .complex_numbers import complex, has_nan, real
+from .complex_rules import emit_parts
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
-from .families import const_like
+from .families import const_like, emit_region
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev
@@ -223,7 +222,7 @@ def _wrapped(ctx, angle):
     return emit(ctx, "subtract", rest, pi)
 
 
-_maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "LT")
+_maximum, _minimum = nary_rule("maximum"), nary_rule("minimum")
 
 
 # ----------------------------------------------------------------------------------------------

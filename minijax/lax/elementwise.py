@@ -16,11 +16,10 @@ from ..checks import primitives as checks
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, fill_trailing, primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.evaluation import divide, in_bytes, minimum
+from ..core.evaluation import divide, extreme, in_bytes
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
-from ..core.lowering_rules import extremum_rule
 from ..core.primitives import (
     INEXACT,
     NUMBER,
@@ -362,8 +361,8 @@ pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
 min_p, min = binary_row(
-    "min", (*NUMBER, np.bool_), minimum, "Elementwise minimum; NaN if either is.",
-    lowering=extremum_rule("minimum", "LT"),
+    "min", (*NUMBER, np.bool_), extreme(np.minimum), "Elementwise minimum; NaN if either is.",
+    lowering="minimum",
     jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
                    lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
 

@@ -194,6 +194,18 @@ def chlo_rule(op: str) -> Callable:
     return rule
 
 
+def emit_region(ctx: Body, rule: Callable, avals: Sequence) -> tuple[str, list[str]]:
+    """What `rule` computes from scalars of these types, as a region: its arguments, and its lines.
+    """
+    arguments = [Value(ctx.fresh(), aval) for aval in avals]
+    outside = ctx.lines, ctx.avals_out
+    ctx.lines, ctx.avals_out = [], [avals[0]]
+    result = rule(ctx, *arguments)
+    lines = [*ctx.lines, f"    stablehlo.return {result.name} : {result.type}"]
+    ctx.lines, ctx.avals_out = outside
+    return ", ".join(f"{x.name}: {x.type}" for x in arguments), lines
+
+
 def inline_in_scope(ctx: Body, name: str, jaxpr: ClosedJaxpr,
                     operands: Sequence[Value]) -> list[Value]:
     """`ctx.inline(jaxpr, operands)`, whose operations profiles show in a scope of this name."""

@@ -14,7 +14,7 @@ from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.evaluation import accumulate_wide, extreme_of, minimum, reduce_by
+from ..core.evaluation import accumulate_wide, extreme_of, reduce_by
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
 from ..core.lowering import (
     comparison_kind,
@@ -24,7 +24,7 @@ from ..core.lowering import (
     with_dtype,
     with_shape,
 )
-from ..core.lowering_rules import reduce_extremum_rule, reduce_rule
+from ..core.lowering_rules import reduce_rule
 from ..core.primitives import (
     ANY,
     BOOL_OR_INT,
@@ -101,8 +101,8 @@ def all_ones(dtype: np.dtype):
 
 reduce_max = reduction_function(reduce_max_p, "The maximum over `axes`; NaN if there is one.")
 reduce_min_p, reduce_min = reduction_row(
-    "reduce_min", ANY, extreme_of(np.minimum, minimum, highest),
-    reduce_extremum_rule("minimum", "LT", highest),
+    "reduce_min", ANY, extreme_of(np.minimum, highest),
+    reduce_rule("minimum", highest),
     "The minimum over `axes`; NaN if there is one.")
 reduce_prod_p, reduce_prod = reduction_row(
     "reduce_prod", NUMBER, accumulate_wide(np.multiply), reduce_rule("multiply", _one),

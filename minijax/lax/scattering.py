@@ -15,7 +15,7 @@ from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import emit_region, register_lowering, tensor_type, with_shape
+from ..core.lowering import register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import jaxpr_of
 from ..core.traced import cache_of, remember, traces
@@ -24,7 +24,7 @@ from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context
 from . import elementwise as prim
 from .complex_numbers import has_nan
-from .families import lower_fun
+from .families import emit_region, lower_fun
 from .gathering import gather, gather_p
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
 from .windows import (

@@ -20,7 +20,6 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import (
     convert,
-    emit_region,
     register_lowering,
     tensor_type,
     with_dtype,
@@ -30,7 +29,7 @@ from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import dtypes as dtypes_of_lax
 from . import elementwise as prim
-from .families import lower_fun
+from .families import emit_region, lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from .windows import GatherDimensionNumbers

@@ -20,7 +20,6 @@ from ..core.lowering import (
     Body,
     Value,
     compare,
-    emit_region,
     lowering_rules,
     register_lowering,
     select,
@@ -30,6 +29,7 @@ from ..core.lowering import (
 )
 from ..core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
 from ..lax import elementwise, reductions
+from ..lax.families import emit_region
 from .collective_primitives import (
     all_gather_invariant_p,
     all_gather_p,
