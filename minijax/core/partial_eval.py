@@ -231,7 +231,8 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple, sources: Cal
 
 
 def new_residuals(residuals: Sequence, sources: Sequence) -> tuple[list, tuple[int | None, ...]]:
-    """The residuals that are none of the `sources`; and the place of each one there, or `None`."""
+    """The residuals that are not among the `sources`, and the place of each residual among them or
+    `None`."""
     position = {id(x): i for i, x in reversed([*enumerate(sources)])}
     places = tuple([position.get(id(x)) for x in residuals])
     return [x for x, place in zip(residuals, places) if place is None], places

@@ -11,7 +11,7 @@ from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.signatures import arg_names
-from ..core.staging import jaxpr_of
+from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
 from ..pytree.arguments import argument_avals
@@ -214,8 +214,6 @@ def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, call) -> _Stage
 
 def _trace(f, arrays, avals, in_specs, out_specs, scope, call) -> _Staged:
     """`call` has the arguments, if they are known. Then a `print` in the body shows values."""
-    out_tree: Any = None
-    specs: tuple = ()
     axes = scope.in_order(scope.newly_manual_axes)
 
     def evaluate(jaxpr, leaves):
@@ -225,18 +223,18 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, call) -> _Staged:
         return out
 
     def flat_fun(*leaves):
-        nonlocal out_tree, specs
         if call is not None:
             show_values(state.trace, axes, evaluate, call)
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))
-        return [_as_spec_says(x, spec, scope) for x, spec in zip(outs, specs)]
+        outs = [_as_spec_says(x, spec, scope) for x, spec in zip(outs, specs)]
+        return outs, (out_tree, specs)
 
     shards = [scope.shard_aval(spec, aval) for spec, aval in zip(in_specs, avals)]
     with inside(scope):
-        jaxpr = jaxpr_of(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
-                               copy_constants=False)
+        jaxpr, (out_tree, specs) = trace_to_jaxpr(
+            flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)), copy_constants=False)
     check_out_specs(f, scope, specs, jaxpr.out_avals, out_tree)
     return _Staged(ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,
                    out_tree)

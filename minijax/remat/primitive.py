@@ -173,7 +173,7 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
         return jaxpr_as_fun(split.unknown)(*split.residuals(computed, known_args), *unknown_args)
 
     again_jaxpr = jaxpr_of(again, [*(v.aval for v in saved), *jaxpr.in_avals],
-                                 jaxpr.debug_info)
+                           jaxpr.debug_info)
     again_jaxpr, used = dce_closed(again_jaxpr, (True,) * len(again_jaxpr.outvars))
     saved_used, args_used = split_list(used, [len(saved)])
     saved = partition_list(saved_used, saved)[1]

@@ -50,7 +50,7 @@ def discharge(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """The pure program of a jaxpr, which returns the contents of its references last."""
     in_avals = [inner_type(aval) for aval in jaxpr.in_avals]
     return jaxpr_of(lambda *args: run_discharged(jaxpr.jaxpr, jaxpr.consts, args),
-                          in_avals, jaxpr.debug_info)
+                    in_avals, jaxpr.debug_info)
 
 
 def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
@@ -227,7 +227,7 @@ def _rules_on_contents(is_ref, *, call_jaxpr, fwd_jaxpr_thunk, bwd, out_trees, *
         refs = iter(ref_avals)
         avals = [next(refs) if ref else typeof(x) for x, ref in zip(leaves, is_ref)]
         program = jaxpr_of(functools.partial(fwd_jaxpr_thunk, perturbed), avals,
-                                 call_jaxpr.jaxpr.debug_info)
+                           call_jaxpr.jaxpr.debug_info)
         checks.no_residual_references(program.out_avals[:out_trees()[1].num_leaves], is_ref_type)
         return jaxpr_as_fun(discharge(program))(*leaves)
 

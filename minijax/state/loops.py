@@ -162,7 +162,7 @@ def _while_condition(cond: ClosedJaxpr, places: Places, contents_avals: tuple) -
 def _carried_condition(cond: ClosedJaxpr, carry_avals: tuple) -> ClosedJaxpr:
     """The condition of a loop that carries whether there is another round."""
     return jaxpr_of(lambda again, *_: [again], [*cond.out_avals, *carry_avals],
-                          cond.jaxpr.debug_info)
+                    cond.jaxpr.debug_info)
 
 
 @weakref_cache

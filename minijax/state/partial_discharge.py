@@ -19,7 +19,7 @@ def discharge_some(jaxpr: ClosedJaxpr, wanted: tuple[bool, ...]) -> ClosedJaxpr:
     in_avals = [inner_type(aval) if want else aval for aval, want in zip(jaxpr.in_avals, wanted)]
     kept = {v for v, want in zip(jaxpr.jaxpr.invars, wanted) if not want and is_ref_type(v.aval)}
     return jaxpr_of(lambda *args: _run(jaxpr.jaxpr, jaxpr.consts, args, kept),
-                          in_avals, jaxpr.debug_info)
+                    in_avals, jaxpr.debug_info)
 
 
 def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence, kept: set[Var]) -> list:
