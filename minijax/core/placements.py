@@ -113,7 +113,7 @@ class Placements:
 
     # Programs
 
-    def of_jit(self, wanted: Any) -> Any:
+    def of_jit(self, placement: Any) -> Any:
         """What the user asked for with `in_shardings` and its like, as a hashable object with
         the methods `check_call`, `check_results`, `params`, `of_program` and `placed`."""
         raise NotImplementedError("Shardings of jitted functions come with chapter 14.")

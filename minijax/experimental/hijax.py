@@ -37,6 +37,7 @@ from ..core.forward import (
 )
 from ..core.lowering import register_lowering
 from ..core.partial_eval import JaxprTrace
+from ..core.staging import DynamicJaxprTracer
 from ..core.transposition import (
     is_undefined_primal as is_undefined_primal,
     primitive_transposes,
@@ -176,9 +177,10 @@ class VJPHiPrimitive:
             trace = batch_trace_of(leaves)
             if trace and (_defines(self, "batch") or _defines(self, "batch_dim_rule")):
                 return self.out_tree.unflatten(_batched(self, trace, leaves))
-            leaves = [resolved(x) if is_high(x) else x for x in leaves]
-            outs, tree = tree_flatten(made(self.expand(*self.in_tree.unflatten(leaves))))
-            return tree.unflatten(guarded(outs, type(self).__name__))
+            if not any(map(_has_type_only, leaves)):
+                leaves = [resolved(x) if is_high(x) else x for x in leaves]
+                outs, tree = tree_flatten(made(self.expand(*self.in_tree.unflatten(leaves))))
+                return tree.unflatten(guarded(outs, type(self).__name__))
         return self.out_tree.unflatten(call_hi_primitive_p.bind(*leaves, _prim=self))
 
     def __eq__(self, other):
@@ -436,7 +438,7 @@ class HiPrimitive(Primitive):
         if high:
             args = [resolved(x) if is_high(x) else without_derivative(x) for x in args]
         # What differentiates sees the operation, and applies its rules. All others see arrays.
-        if any(map(is_differentiated, args)):
+        if any(map(is_differentiated, args)) or any(map(_has_type_only, args)):
             return super().bind(*args, **params)
         if high or self._makes_values(args, params):
             out = made(self.to_lojax(*args, **params))
@@ -476,6 +478,11 @@ class HiPrimitive(Primitive):
 def is_differentiated(x: Any) -> bool:
     """Whether a value has a tangent, or is one."""
     return isinstance(x, Tracer) and isinstance(x._trace, (JVPTrace, JaxprTrace))
+
+
+def _has_type_only(x: Any) -> bool:
+    """Whether `x` is traced for `eval_shape` or `make_jaxpr`, which know no arrays of a value."""
+    return isinstance(x, DynamicJaxprTracer) and getattr(x.aval, "is_high", False)
 
 
 class _NoDType:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from ...core import array, evaluation, forward, lowering, primitives, staging, transposition
 from ...core import batching as batching
-from ...core import forward, lowering, staging, transposition
 from ...core.core import Trace
 from ...core.partial_eval import partial_eval_rules
+
+_OPERATIONS = {array.__name__, evaluation.__name__, primitives.__name__}  # no rules are made here
 
 
 def watched_codes() -> dict[CodeType, tuple[str, str]]:
@@ -50,7 +52,7 @@ def _codes(rule: Any) -> list[CodeType]:
         return [code for part in rule for code in _codes(part)]
     if isinstance(rule, functools.partial):
         return _codes(rule.args) or _codes(rule.func)
-    if not isinstance(rule, FunctionType) or ".primitives." in rule.__module__:
+    if not isinstance(rule, FunctionType) or rule.__module__ in _OPERATIONS:
         return []  # an operation, not a rule
     wrapped = [cell.cell_contents for cell in rule.__closure__ or ()]
     return _codes([*wrapped, *(rule.__kwdefaults__ or {}).values()]) or [rule.__code__]
