@@ -215,7 +215,8 @@ def _stated_dot_back(ct, x, y, *, out_sharding, **params):
     return _dot_back(out_sharding.mesh, ct, x, y, **params)
 
 
-_BACK: dict[Primitive, Callable] = {reshape_p: _reshape_back, reduce_sum_p: _sum_back, dot_general_p: _dot_back}
+_BACK: dict[Primitive, Callable] = {
+    reshape_p: _reshape_back, reduce_sum_p: _sum_back, dot_general_p: _dot_back}
 primitive_transposes[dot_with_sharding_p] = _stated_dot_back
 
 
