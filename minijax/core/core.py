@@ -221,17 +221,14 @@ def registered_type(x: Any) -> ShapedArray:
 
 def handled(x: Any) -> Any:
     """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
-    for cls in type(x).__mro__:
-        if cls in value_handlers:
-            return value_handlers[cls](x)
-    return x
+    handlers = (value_handlers[cls] for cls in type(x).__mro__ if cls in value_handlers)
+    return next(handlers, lambda x: x)(x)
 
 
 def watched(x: Any) -> None:
     """Call the watchers with a value, unless it is an array already."""
-    if not hasattr(x, "aval"):
-        for watch in raw_value_watchers:
-            watch(x)
+    for watch in () if hasattr(x, "aval") else raw_value_watchers:
+        watch(x)
 
 
 def vary_like(x, aval: ShapedArray):

@@ -134,14 +134,8 @@ shardable_ordered_effects = EffectTypeSet()  # they may be in programs for sever
 lowerable_effects = EffectTypeSet()  # XLA can perform them
 control_flow_allowed_effects = EffectTypeSet()  # they may happen in loops and branches
 remat_allowed_effects = EffectTypeSet()  # they may happen again in the backward pass
-chosen_effects = EffectTypeSet()  # they may only happen for the examples that choose them
 
 
 def is_ordered(effects: Iterable[Effect]) -> bool:
     """Whether one of the effects is ordered."""
     return any(map(ordered_effects.contains, effects))
-
-
-def chosen_in(jaxprs: Iterable[Jaxpr]) -> set[Effect]:
-    """The effects of these jaxprs that may only happen for the examples that choose them."""
-    return {effect for jaxpr in jaxprs for effect in chosen_effects.filter_in(jaxpr.effects)}

@@ -19,6 +19,10 @@ class _Key:
     __match_args__: tuple[str, ...] = ()
 
     _value: Any
+    _text = "[{!r}]"
+
+    def __str__(self) -> str:
+        return self._text.format(self._value)
 
     def __eq__(self, other):
         return type(self) is type(other) and self._value == other._value
@@ -41,9 +45,6 @@ class SequenceKey(_Key):
     def __init__(self, idx: int):
         self._value = idx
 
-    def __str__(self) -> str:
-        return f"[{self._value!r}]"
-
     def __hash__(self) -> int:
         return hash(self._value + 1)
 
@@ -59,23 +60,18 @@ class DictKey(_Key):
     def __init__(self, key: Any):
         self._value = key
 
-    def __str__(self) -> str:
-        return f"[{self._value!r}]"
-
 
 class GetAttrKey(_Key):
     """The step to attribute `name`."""
 
     __slots__ = ()
     __match_args__ = ("name",)
+    _text = ".{}"
 
     name = property(attrgetter("_value"))
 
     def __init__(self, name: str):
         self._value = name
-
-    def __str__(self) -> str:
-        return f".{self._value}"
 
 
 class FlattenedIndexKey(_Key):
@@ -83,14 +79,12 @@ class FlattenedIndexKey(_Key):
 
     __slots__ = ()
     __match_args__ = ("key",)
+    _text = "[<flat index {}>]"
 
     key = property(attrgetter("_value"))
 
     def __init__(self, key: int):
         self._value = key
-
-    def __str__(self) -> str:
-        return f"[<flat index {self._value}>]"
 
     def __hash__(self) -> int:
         return hash(self._value + 42)

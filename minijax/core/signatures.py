@@ -20,6 +20,7 @@ from ..source import DebugInfo, fun_sourceinfo
 from .api_util import ensure_index_tuple, ensure_str_tuple, positive_argnums, with_statics
 from .key_paths import path_text
 from .tree import PyTreeDef, leaf_paths, leaves_with_path
+from .util import partition_list
 
 # ----------------------------------------------------------------------------------------------
 # Names of arguments and results
@@ -77,8 +78,7 @@ def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
         try:
             args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
             args, kwargs = with_statics(lambda *a, **k: (a, k), statics)(*args, **kwargs)
-            argnames = [place for place in statics if isinstance(place, str)]
-            argnums = [place for place in statics if not isinstance(place, str)]
+            argnums, argnames = partition_list([isinstance(p, str) for p in statics], statics)
             return arg_names(weak_fun(), args, kwargs, argnums, argnames)
         except Exception:  # a container that does not accept these leaves; or `fun` is gone
             return tuple(f"argument {i}" for i in range(in_tree.num_leaves))

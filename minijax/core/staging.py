@@ -145,17 +145,11 @@ class DynamicJaxprTrace(Trace):
         """The variable of a tracer of this trace, or a constant for another value."""
         if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x.atom
-        if isinstance(x, Tracer):
-            self._meet(x)
-        return self.builder.constant(x)
-
-    def _meet(self, x: Tracer) -> None:
-        """A tracer of another trace is about to become a constant."""
-        drop_dead_code = unchecked_constants.value
-        if drop_dead_code is None:
+        if isinstance(x, Tracer) and unchecked_constants.value is not None:
+            drops_dead_code(self, unchecked_constants.value)
+        elif isinstance(x, Tracer):
             checks.outer_tracer(self, x, shapes_only.value)
-        else:
-            drops_dead_code(self, drop_dead_code)
+        return self.builder.constant(x)
 
     def process_primitive(self, primitive, args, params):
         rule = staging_rules.get(primitive)
@@ -215,7 +209,10 @@ def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
     if (drop_dead_code := _with_dead_code.pop(trace, None)) is not None:
         closed = drop_dead_code(closed)
         if any(isinstance(x, Tracer) for x in closed.consts):  # is it live in the outer jaxpr?
-            drops_dead_code(_bottom(state.trace), drop_dead_code)
+            bottom = state.trace
+            while bottom.parent is not None:
+                bottom = bottom.parent
+            drops_dead_code(bottom, drop_dead_code)
     if settings.check_tracer_leaks.value:
         checks.leaks(trace)
     if settings.enable_checks.value:
@@ -254,13 +251,6 @@ def drops_dead_code(trace: Trace, drop_dead_code: Callable) -> None:
     """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
     if trace.staging:
         _with_dead_code[trace] = drop_dead_code
-
-
-def _bottom(trace: Trace) -> Trace:
-    """The trace that evaluates, or writes equations, for `trace`."""
-    while trace.parent is not None:
-        trace = trace.parent
-    return trace
 
 
 # ----------------------------------------------------------------------------------------------

@@ -31,7 +31,6 @@ from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, valid_jaxtype
 from ..core.effects import (
     Effect,
-    chosen_effects,
     control_flow_allowed_effects,
     is_ordered,
     lowerable_effects,
@@ -49,6 +48,7 @@ from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError
 from ..lax import cutting, shaping
 from ..lax.compile_time import eval_context
+from ..lax.control_flow.common import chosen_effects
 from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token

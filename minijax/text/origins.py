@@ -17,10 +17,8 @@ def of_batched(tracer: Any) -> str:
 
 def of_staged(tracer: Any) -> str:
     """Where a traced value was made, and on which arguments of which function it depends."""
-    if not tracer._trace.valid:
-        return _birthplace(tracer)
     info = tracer._trace.debug_info
-    if info is None:
+    if info is None or not tracer._trace.valid:
         return _birthplace(tracer)
     names, constant_eqns = _dependencies(tracer, info.arg_names)
     text = f"The error occurred while tracing the function {info.func_src_info} for " \

@@ -19,7 +19,7 @@ from ...core import dtypes
 from ...core.api_util import flatten_fun_nokwargs
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
-from ...core.effects import control_flow_allowed_effects
+from ...core.effects import EffectTypeSet, control_flow_allowed_effects
 from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (
@@ -525,3 +525,14 @@ def check_parameters(primitive: str, kind: str, **parameters: Any) -> None:
         if not PARAMETER_KINDS[kind](value):
             raise JaxprTypeError(f"invalid {primitive} param {name} of type "
                                  f"{type(value).__name__}, {kind} required: {value}")
+
+
+# ----------------------------------------------------------------------------------------------
+# Effects
+
+chosen_effects = EffectTypeSet()  # they may only happen for the examples that choose them
+
+
+def chosen_in(jaxprs: Iterable[ClosedJaxpr]) -> set[Any]:
+    """The effects of these jaxprs that may only happen for the examples that choose them."""
+    return {effect for jaxpr in jaxprs for effect in chosen_effects.filter_in(jaxpr.effects)}

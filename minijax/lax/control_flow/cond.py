@@ -25,7 +25,7 @@ from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
-from ...core.effects import chosen_in, is_ordered
+from ...core.effects import is_ordered
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
@@ -67,6 +67,7 @@ from .common import (
     by_extension,
     check_parameters,
     check_references,
+    chosen_in,
     either,
     fixed_by,
     forwarded,

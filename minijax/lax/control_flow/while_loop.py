@@ -28,7 +28,7 @@ from ...core.batching import AxisData, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
-from ...core.effects import chosen_in, is_ordered
+from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.partial_eval import (
@@ -58,6 +58,7 @@ from .common import (
     check_carry,
     check_parameters,
     check_references,
+    chosen_in,
     evaluate_compiled,
     fixpoint,
     forwarded,
