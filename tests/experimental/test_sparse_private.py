@@ -186,7 +186,7 @@ def test_compressed_rows_are_indexed():
 
 def test_random_arrays_for_tests():
     """JAX's own module needs absl, so it is not asked."""
-    from minijax.experimental.sparse import test_util
+    from tests.harness import sparse as test_util
 
     layouts = [*map(tuple, test_util.iter_sparse_layouts((2, 3)))]
     assert layouts == [(0, 0, 2), (0, 1, 1), (0, 2, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]
