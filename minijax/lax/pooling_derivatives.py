@@ -15,10 +15,10 @@ import numpy as np
 
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import Zero, primitive_jvps
+from ..core.forward import Zero, defjvp, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.primitives import add_p, all_weak, ge_p, lowest, make_primitive, or_p, select
+from ..core.primitives import add_p, all_weak, ge_p, le_p, lowest, make_primitive, or_p, select
 from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
@@ -29,7 +29,14 @@ from .cutting import slice as static_slice
 from .families import all_at_front, lower_fun
 from .reducing import combining_region, int_array, pads_text
 from .reductions import highest
-from .windowed_reductions import Windows, check_sizes, reduce_window, windows_shape
+from .windowed_reductions import (
+    Windows,
+    check_sizes,
+    reduce_window,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    windows_shape,
+)
 
 # ----------------------------------------------------------------------------------------------
 # select_and_scatter: XLA's operation, with any functions
@@ -197,3 +204,18 @@ for _primitive, _program, _transpose, _batching in (
     deftranspose(_primitive, _transpose, None)
     primitive_batchers[_primitive] = _batching
     register_lowering(_primitive, lower_fun(_program))
+
+
+# ----------------------------------------------------------------------------------------------
+# The derivatives of maxima and minima
+
+
+def _extreme_jvp(select_prim):
+    def tangent(t, x, **windows):
+        return select_and_gather_add_p.bind(t, x, select_prim=select_prim, **windows)
+
+    return tangent
+
+
+defjvp(reduce_window_max_p, _extreme_jvp(ge_p))
+defjvp(reduce_window_min_p, _extreme_jvp(le_p))

@@ -18,10 +18,10 @@ from ..core.array import Array
 from ..core.batching import primitive_batchers
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import Zero, defjvp, deflinear_jvp, instantiate_zeros, primitive_jvps
+from ..core.forward import Zero, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Constant, register_lowering, with_shape
-from ..core.primitives import constant, ge_p, le_p, lowest, make_primitive
+from ..core.primitives import constant, lowest, make_primitive
 from ..core.staging import jaxpr_of, jvp_jaxpr
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
@@ -312,16 +312,3 @@ def _sum_transpose(ct, x, **params) -> Array:
 
 deflinear_jvp(reduce_window_sum_p)
 deftranspose(reduce_window_sum_p, _sum_transpose)
-
-
-def _extreme_jvp(select_prim):
-    def tangent(t, x, **windows):
-        from .pooling_derivatives import select_and_gather_add_p  # it imports this module
-
-        return select_and_gather_add_p.bind(t, x, select_prim=select_prim, **windows)
-
-    return tangent
-
-
-defjvp(reduce_window_max_p, _extreme_jvp(ge_p))
-defjvp(reduce_window_min_p, _extreme_jvp(le_p))

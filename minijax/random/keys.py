@@ -86,9 +86,6 @@ def register(impl: PRNGImpl) -> None:
 
 def implementation(name: str) -> PRNGImpl | None:
     """The registered implementation of this name; `None` without one."""
-    if name not in IMPLEMENTATIONS:
-        from . import counters as counters  # these modules register theirs
-        from . import generators as generators
     return IMPLEMENTATIONS.get(name)
 
 

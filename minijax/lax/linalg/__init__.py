@@ -18,6 +18,7 @@ from .svd import SvdAlgorithm, svd, svd_p
 from .eig import EigImplementation, eig, eig_p
 from .schur import hessenberg, hessenberg_p, schur, schur_p
 from .tridiagonal import tridiagonal, tridiagonal_p, tridiagonal_solve, tridiagonal_solve_p
+from . import cusolver as _cusolver  # gives GPUs their calls
 from .products import cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p
 
 # chapter 12

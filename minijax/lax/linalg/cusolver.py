@@ -16,7 +16,7 @@ from ..cutting import pad
 from ..families import lower_fun
 from .common import adjoint
 from .eig import EigImplementation, eig_p
-from .lapack import info_type, lapack_call
+from .lapack import calls_of_platform, info_type, lapack_call
 from .lu import lu_pivots_to_permutation_p
 from .qr import geqp3_p
 from .svd import SvdAlgorithm, svd_p
@@ -131,10 +131,11 @@ def _solve_larger(dl, d, du, b):
 
 _with_more_rows = lower_fun(_solve_larger)
 
-calls: dict[Primitive, Callable] = {
+_calls: dict[Primitive, Callable] = {
     svd_p: _svd,
     eig_p: _eig,
     geqp3_p: _geqp3,
     lu_pivots_to_permutation_p: _permutation,
     tridiagonal_solve_p: _tridiagonal_solve,
 }
+calls_of_platform.update({("cuda", primitive): call for primitive, call in _calls.items()})

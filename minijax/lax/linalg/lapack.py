@@ -69,16 +69,13 @@ def register_solver(primitive: Primitive, rule: Callable) -> Callable:
 
 def by_platform(primitive: Primitive, call: Callable) -> Callable:
     """A function that writes the calls of a primitive: by `call`, or by that of the platform of the
-    program, in `cusolver.py`."""
-    return lambda *args, **params: _own_calls().get(primitive, call)(*args, **params)
+    program."""
+    return lambda *args, **params: calls_of_platform.get(
+        (program_platform(), primitive), call)(*args, **params)
 
 
-def _own_calls() -> dict[Primitive, Callable]:
-    if program_platform() != "cuda":
-        return {}
-    from .cusolver import calls  # few programs are for GPUs
-
-    return calls
+# For a platform and a primitive, the function that writes its calls, if it is not LAPACK's.
+calls_of_platform: dict[tuple[str, Primitive], Callable] = {}
 
 
 def lapack_call(
