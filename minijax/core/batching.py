@@ -105,7 +105,7 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
         return x
     checks.output_is_mapped(destination, axis_data.name)
     ndim = typeof(x).ndim + (source is None)
-    axis = canonical_axis(destination, ndim)  # type: ignore[arg-type] # checked above
+    axis = canonical_axis(destination, ndim)  # type: ignore[arg-type]
     if source is not None:
         return moveaxis(x, source, axis)
     aval = unmapped_aval(axis_data.size, axis, typeof(x), axis_data.placement)

@@ -12,8 +12,9 @@ In JAX: `backward_pass` and the rules' makers in `jax/_src/interpreters/ad.py`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -77,17 +78,12 @@ def is_undefined_primal(x) -> bool:
 # primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
 # Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents, and one
 # of them is not `Zero`. The cotangents of operands that are not linear are ignored.
-primitive_transposes: dict[Primitive, Callable | TransposeOfZeros] = {}
+primitive_transposes: dict[Primitive, Callable] = {}
 
 
-class TransposeOfZeros(NamedTuple):
+class TransposeOfZeros(functools.partial):
     """An entry in `primitive_transposes`: a rule that may return something for cotangents that are
     all zero, as a user's rule may. It runs if another cotangent of the program is not zero."""
-
-    rule: Callable
-
-    def __call__(self, ct, *operands, **params):
-        return self.rule(ct, *operands, **params)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
