@@ -23,7 +23,7 @@ from ..runtime.jit import jit
 from .custom import define_prng_impl
 from .keys import PRNGImpl, register
 from .threefry import PARITY, rotate
-from .threefry_keys import counters, joined
+from .threefry_keys import UINT32, counters, joined
 
 ZERO = np.uint32(0)
 
@@ -86,7 +86,7 @@ def _implementation(name: str, tag: str, hash_words, n_key: int, n_counter: int)
     def seed(number):
         wide = typeof(number).dtype
         high = bitwise.shift_right_logical(number, wide.type(32))  # 0 if there are but 32 bits
-        halves = [convert(high, np.uint32), convert(number, np.uint32)]
+        halves = [convert(high, UINT32), convert(number, UINT32)]
         zero = full_like(halves[0], 0)
         if n_key == n_counter:
             return new_key(hash_words([*halves, zero, zero], [zero] * 4))

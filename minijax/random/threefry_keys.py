@@ -32,6 +32,8 @@ from .keys import (
 from .settings import threefry_partitionable
 from .threefry import MASK, integer_rounds, numbered_blocks, threefry2x32_p
 
+UINT32 = np.dtype(np.uint32)
+
 
 def _words(keys):
     """The two words of each key."""
@@ -49,11 +51,11 @@ def _seed(seeds, impl):
     if isinstance(seeds, np.integer):
         n = int(seeds) % 2 ** (64 if dtype.itemsize == 8 else 32)
         return Array(np.uint64(n >> 32 | (n & MASK) << 32), ShapedArray((), KeyTy(impl)))
-    low = convert(seeds, np.uint32)
+    low = convert(seeds, UINT32)
     if dtype.itemsize < 8:
         return _from_words(full_like(low, 0), low)
     high = bitwise.shift_right_logical(seeds, dtype.type(32))
-    return _from_words(convert(high, np.uint32), low)
+    return _from_words(convert(high, UINT32), low)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def counters(shape):
     wide = iota_p.bind(dtype=np.dtype(np.uint64), shape=(size,), dimension=0)
     with enable_x64(True):
         words = bitwise.shift_right_logical(wide, np.uint64(32)), wide
-    return [reshape(convert(word, np.uint32), shape) for word in words]
+    return [reshape(convert(word, UINT32), shape) for word in words]
 
 
 def _blocks(keys, shape):
