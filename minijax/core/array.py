@@ -237,6 +237,8 @@ def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
                 aval, value = x.aval, x._host
                 if value is None:
                     value = x._numpy()
+            elif (aval := scalar_avals.get(type(x))) is not None:
+                value = x
             else:
                 aval, value = contents(x)
                 if isinstance(x, np.ndarray):

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Primitive, state, typeof
-from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
+from ..core.primitives import div, reduce_max_p, reduce_sum_p
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
@@ -290,7 +290,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
         if axes is not None:
             count = a.aval.dtype.type(math.prod([a.aval.shape[d] for d in axes]))
             total = reduce_sum_p.bind(a, axes=axes)
-            return div_p.bind(expand_dims(total, axes) if keepdims else total, count)
+            return div(expand_dims(total, axes) if keepdims else total, count)
     axis = optional_axes(axis)
     a, where = ensure_arraylike("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
