@@ -123,6 +123,11 @@ class ShapedArray:
         return self.update(shape=(*self.shape[:axis], size, *self.shape[axis:]),
                            placement=placement if new is None else new.with_others(self, axis))
 
+    # Chapter 14: what the type says of meshes and memories.
+    sharding = property(lambda self: placements().type_sharding(self))
+    manual_axis_type = mat = property(lambda self: placements().manual_axes(self))
+    memory_space = property(lambda self: placements().memory_space(self))
+
     # A library's type says by such attributes which arrays represent a value. An array represents
     # itself.
     is_high = has_qdd = False
@@ -383,6 +388,7 @@ class ArrayMethods:
 def install_methods(methods: dict[str, Any], cls: type = ArrayMethods) -> None:
     """Give arrays and tracers, or only one of these two, new methods and properties. This is how
     later chapters add theirs. What a class has, or inherits, stays as it is."""
+    checks.may_gain(cls, methods, ArrayMethods)
     for name, method in methods.items():
         setattr(cls, name, method)
 

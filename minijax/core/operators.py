@@ -114,6 +114,13 @@ _MOST_NUMBERS = 4096
 # ----------------------------------------------------------------------------------------------
 # The functions behind the operators
 
+_ORDERINGS = {prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p}  # of real numbers
+# Primitive of real numbers -> a function of complex ones, which a later chapter writes.
+of_complex: dict[Any, Callable] = {}
+# Operator -> its function of all operands. The functions below are good for integer powers, and for
+# products of vectors and matrices.
+general: dict[str, Callable] = {}
+
 _ARGUMENTS_AND_ERRORS = """
 
 Args:
@@ -141,7 +148,8 @@ def binary_function(name: str, primitive, doc: str, *, on_bools=None,
 
     apply = direct_binary(primitive)
     # The kinds of dtypes for which operands of one type need neither promotion nor `on_bools`.
-    kinds = "fc" if promote is promote_args_inexact else "iufcV"
+    kinds = ("fc" if promote is promote_args_inexact else "iufV" if primitive in _ORDERINGS
+             else "iufcV")
 
     def function(x, y, /):
         try:
@@ -158,6 +166,8 @@ def binary_function(name: str, primitive, doc: str, *, on_bools=None,
             if by_mask is not None and state.trace is eval_trace and is_bool(x) != is_bool(y):
                 return by_mask(x, y)
             x, y = promote(name, x, y)
+            if typeof(x).dtype.kind == "c" and primitive in of_complex:
+                return of_complex[primitive](x, y)
             boolean = on_bools is not None and typeof(x).dtype == bool
             return (on_bools if boolean else primitive).bind(x, y)
         except Exception as error:
@@ -212,12 +222,17 @@ COMPARISONS: dict[str, Callable] = {
 }
 
 
-def _power(x, y: int):
+def power(x, y):
+    """Elementwise x to the y."""
+    if "pow" in general and not (type(y) is int and typeof(x).dtype.kind != "b"):
+        return general["pow"](x, y)
     return prim.integer_pow(x, operator.index(y))
 
 
 def matmul(a, b):
-    """The matrix product of vectors and matrices."""
+    """The matrix product."""
+    if "matmul" in general:
+        return general["matmul"](a, b)
     a, b = promote_dtypes(a, b)
     aval, ndim = typeof(a), typeof(b).ndim
     numbers = ((aval.ndim - 1,), (max(ndim - 2, 0),)), ((), ())
@@ -225,14 +240,23 @@ def matmul(a, b):
                                    preferred_element_type=aval.dtype)
 
 
-def positive(x, /):
-    """Elementwise +x: `x` as an array."""
-    try:
-        checks.arraylike("positive", x)
-        return prim.ensure_array(x)
-    except Exception as error:
-        hide_frames(error)
-        raise
+def _unary(name: str, function: Callable, doc: str) -> Callable:
+    def unary(x, /):
+        try:
+            checks.arraylike(name, x)
+            return function(prim.ensure_array(x))
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    unary.__name__ = unary.__qualname__ = name
+    unary.__doc__ = doc
+    return unary
+
+
+positive = _unary("positive", lambda x: x, "Elementwise +x: `x` as an array.")
+negative = _unary("negative", prim.neg, "Elementwise -x.")
+bitwise_not = _unary("bitwise_not", prim.bitwise_not, "Elementwise ~x.")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -291,18 +315,9 @@ def install_binary_operators(functions: dict[str, Any]) -> None:
     install_methods({f"__r{name}__": _reflected(f) for name, f in functions.items()})
 
 
-def install_comparisons(functions: dict[str, Any]) -> None:
-    """Give arrays and tracers the comparisons `__name__` of these functions."""
-    methods = {f"__{name}__": _operator(f) for name, f in functions.items()}
-    methods["__eq__"] = _equality(functions["eq"], "==")
-    methods["__ne__"] = _equality(functions["ne"], "!=")
-    install_methods(methods)
-
-
-install_binary_operators(BINARY)
-install_binary_operators({"pow": _power, "matmul": matmul})
-install_comparisons(COMPARISONS)
+install_binary_operators(BINARY | {"pow": power, "matmul": matmul})
+install_methods({f"__{op}__": _operator(COMPARISONS[op]) for op in ("lt", "le", "gt", "ge")})
 install_methods({
-    "__neg__": lambda x: prim.neg(x), "__pos__": positive,
-    "__invert__": lambda x: prim.bitwise_not(x),
+    "__eq__": _equality(COMPARISONS["eq"], "=="), "__ne__": _equality(COMPARISONS["ne"], "!="),
+    "__neg__": negative, "__pos__": positive, "__invert__": bitwise_not,
 })

@@ -38,6 +38,22 @@ class Placements:
         """The sharding that a type states; `None` if it states none."""
         return None
 
+    def type_sharding(self, aval: Any) -> Any:
+        """The sharding that a type shows: the one that it states, or one that says nothing."""
+        return None
+
+    def manual_axes(self, aval: Any) -> Any:
+        """The axes of a `shard_map` along which values of this type differ, or are to be summed."""
+        return None
+
+    def memory_space(self, aval: Any) -> Any:
+        """The kind of memory that values of this type are in."""
+        return None
+
+    def struct_format(self, struct: Any) -> Any:
+        """The layout and the sharding of a `ShapeDtypeStruct`."""
+        return None
+
     def struct_sharding(self, sharding: Any, axes: Any, shape: tuple) -> Any:
         """The sharding of a `ShapeDtypeStruct` of this shape. It and `axes`, the manual axes, are
         checked."""

@@ -600,7 +600,6 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     containers[val_cls] = mapped_by_spec
     primitive_batchers[add_any_p] = sum_of_examples
     register_class(val_cls)
-    install_methods({"__getattr__": _of_type}, Tracer)
 
 
 def _of_type(tracer: Tracer, name: str) -> Any:
@@ -612,6 +611,9 @@ def _of_type(tracer: Tracer, name: str) -> Any:
         if isinstance(found, aval_property):
             return found.fget(tracer)
     raise AttributeError(f"{type(tracer).__name__!r} object has no attribute {name!r}")
+
+
+install_methods({"__getattr__": _of_type}, Tracer)
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,22 @@ from ..core.operators import (
     BINARY,
     COMPARISONS,
     binary_function,
+    general,
     install_binary_operators,
-    install_comparisons,
+    of_complex,
     positive,
-    promote_args,
-    promote_shapes,
     with_own_arrays,
+)
+from ..core.operators import (
+    bitwise_not as bitwise_not,
+)
+from ..core.operators import (
+    negative as negative,
 )
 from ..core.primitives import (
     canonical_axis,
     dot_general_p,
     expand_dims,
-    full_like,
     reshape,
     reshape_p,
     squeeze,
@@ -49,75 +53,39 @@ from ..core.primitives import (
 from ..core.tracebacks import hide_frames
 from ..errors import ConcretizationTypeError
 from ..source import user_stacklevel
-from .bitwise import shift_right_logical, xor_p
+from .bitwise import xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
-from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype, result_type
-from .elementwise import abs_, min_p, pow
+from .dtypes import check_and_canonicalize_user_dtype, result_type
+from .elementwise import abs_, min_p
 from .out_shardings import bind_sharded, call_sharded
 from .precision import canonical_precision
-from .shaping import broadcast_shapes, broadcast_to, copy_p
+from .shaping import converted_on, copy_p
 from .sizes import known_sizes
 
 # ----------------------------------------------------------------------------------------------
 # Promoting functions
 
 add, subtract, multiply, true_divide, bitwise_and, bitwise_or = BINARY.values()
+less, less_equal, greater, greater_equal, equal, not_equal = COMPARISONS.values()
 bitwise_xor = binary_function("bitwise_xor", xor_p, "Elementwise x ^ y.")
 maximum = binary_function("maximum", prim.max_p, "Elementwise maximum; NaN if either is.")
 minimum = binary_function("minimum", min_p, "Elementwise minimum; NaN if either is.")
 
 
-def _comparison(on_reals, primitive):
-    """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
-    name = on_reals.__name__
-
-    def function(x, y, /):
-        try:
-            if _is_complex(x) or _is_complex(y):
-                return _compare_complex(name, primitive, x, y)
-            return on_reals(x, y)
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = on_reals.__doc__
-    return function
-
-
-def _is_complex(x):
-    if isinstance(x, ArrayMethods):
-        return x.aval.dtype.kind == "c"
-    dtype = getattr(x, "dtype", None)
-    return type(x) is complex if dtype is None else dtype.kind == "c"
-
-
-def _compare_complex(name, primitive, x, y):
-    x, y = promote_args(name, x, y)
+def _compare_complex(primitive, x, y):
+    """Complex numbers are ordered by real, then by imaginary part, as in NumPy."""
     same = prim.eq_p.bind(real(x), real(y))
     by_imag = primitive.bind(imag(x), imag(y))
     return prim.select(same, by_imag, primitive.bind(real(x), real(y)))
 
 
-less, less_equal, greater, greater_equal = map(
-    _comparison, COMPARISONS.values(), (prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p))
-equal, not_equal = COMPARISONS["eq"], COMPARISONS["ne"]
-
+for _p in (prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p):
+    of_complex[_p] = functools.partial(_compare_complex, _p)
 
 # ----------------------------------------------------------------------------------------------
 # Signs and powers
-
-
-def negative(x, /):
-    """Elementwise -x."""
-    try:
-        check_arraylike("negative", x)
-        return prim.neg(prim.ensure_array(x))
-    except Exception as error:
-        hide_frames(error)
-        raise
 
 
 def absolute(x, /):
@@ -133,73 +101,12 @@ def absolute(x, /):
         raise
 
 
-def bitwise_not(x, /):
-    """Elementwise ~x."""
-    try:
-        check_arraylike("bitwise_not", x)
-        return prim.bitwise_not(prim.ensure_array(x))
-    except Exception as error:
-        hide_frames(error)
-        raise
-
-
-def power(x, y):
-    """Elementwise x to the y.
-
-    A known integer `y` becomes `integer_pow`, repeated squaring; integers to traced integer
-    powers are squared and multiplied bit by bit.
-
-    Args:
-      x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.
-
-    Raises:
-      TypeError: integers to a known negative power, or operands that do not fit.
-    """
-    try:
-        check_arraylike("power", x, y)
-        exponent = known_integer(y)
-        if exponent is not None:
-            if typeof(x).dtype == bool:
-                x = prim.convert(x, default_int_dtype())
-            return prim.integer_pow(x, exponent)
-        return _power(x, y)
-    except Exception as error:
-        hide_frames(error)
-        raise
-
-
-def _power(x, y):
-    x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
-    if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
-        return pow(*promote_shapes("power", x, y))
-    x, y = promote_args("power", x, y)
-    if typeof(x).dtype == bool:
-        x, y = (prim.convert(z, default_int_dtype()) for z in (x, y))
-    if dtypes.issubdtype(typeof(x).dtype, np.integer):
-        return _integer_power(x, y)
-    return pow(x, y)
-
-
 def known_integer(x) -> int | None:
     """`x` as a Python int, if it is a known integer scalar."""
     if not getattr(x, "ndim", 0) and is_concrete(x):
         with contextlib.suppress(TypeError):
             return operator.index(x)
     return None
-
-
-def _integer_power(x, y):
-    """x ** y for integers: any more than six bits of y would overflow."""
-    shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
-    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    zero, one = (full_like(x, k, typeof(x).dtype) for k in (0, 1))
-    is_zero = bitwise_and(prim.eq(x, zero), prim.ne(y, zero))
-    result = prim.select(is_zero, zero, one)
-    for _ in range(6):
-        odd = prim.ne(bitwise_and(y, one), zero)
-        result = prim.select(odd, prim.mul(result, x), result)
-        x, y = prim.mul(x, x), shift_right_logical(y, one)
-    return result
 
 
 _BFLOAT16 = np.dtype(dtypes.bfloat16)
@@ -312,6 +219,10 @@ def _without_ones(x, sizes, other_sizes):
 # Methods
 
 
+def _is_complex(x):
+    return typeof(x).dtype.kind == "c"
+
+
 def astype(x, dtype, copy: bool = False):
     """`x` converted to another element type; see `lax.convert_element_type`.
 
@@ -329,6 +240,13 @@ def astype(x, dtype, copy: bool = False):
         return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
     result = prim.convert(x, target)
     return copy_p.bind(result) if copy else result
+
+
+@public
+def astype_method(x, dtype, copy: bool = False, device=None):
+    """`jnp.astype` of the array."""
+    out = astype(x, dtype, copy)
+    return out if device is None else converted_on(out, device)
 
 
 def reshape_method(x, *shape, order: str = "C", out_sharding=None):
@@ -456,12 +374,11 @@ def _nothing_to_wait_for(tracer: Tracer) -> None:
                          "`jax.block_until_ready`, which passes over traced values.")
 
 
-install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
-install_comparisons({"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
-                     "eq": equal, "ne": not_equal})
+general["matmul"] = matmul
+install_binary_operators({"xor": bitwise_xor})
 install_methods({
-    "__neg__": negative, "__abs__": absolute, "__invert__": bitwise_not, "__iter__": iterate,
-    "astype": astype, "reshape": reshape_method, "transpose": transpose_method,
+    "__abs__": absolute, "__iter__": iterate,
+    "astype": astype_method, "reshape": reshape_method, "transpose": transpose_method,
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })

@@ -81,12 +81,6 @@ def _on_device_size_in_bytes(self) -> int:
     return self.nbytes
 
 
-def _unsafe_buffer_pointer(self) -> int:
-    """The address of the contents in the memory of the device. They must not be written to, and
-    are there as long as the array is."""
-    return buffer_of(self, self.aval).unsafe_buffer_pointer()
-
-
 def _value_on_host(self) -> np.ndarray:
     """JAX's private name for the contents in NumPy. Libraries read it, and must not write to it."""
     checks.alive(self)
@@ -118,7 +112,6 @@ install_methods({
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
     "copy_to_host_async": _copy_to_host_async,
-    "unsafe_buffer_pointer": _unsafe_buffer_pointer,
     "on_device_size_in_bytes": _on_device_size_in_bytes,
     "_value": property(_value_on_host), "_npy_value": property(_kept_on_host),
     "_arrays": property(_arrays), "_check_if_deleted": checks.alive,

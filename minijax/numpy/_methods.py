@@ -13,8 +13,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.boundary import public
 from ..core.core import install_methods
-from ..core.operators import install_binary_operators, with_own_arrays
-from ..lax.operators import astype
+from ..core.operators import general, install_binary_operators, with_own_arrays
 from . import (
     _editing,
     _indexing,
@@ -30,7 +29,7 @@ from . import (
     _ufuncs,
     _views,
 )
-from ._constructors import converted_on, copy, on_device
+from ._constructors import copy, on_device
 
 
 @public
@@ -107,13 +106,6 @@ def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "sc
 
 
 @public
-def _astype(self, dtype, copy: bool = False, device=None):
-    """`jnp.astype` of the array."""
-    out = astype(self, dtype, copy)
-    return out if device is None else converted_on(out, device)
-
-
-@public
 def _to_device(self, device, *, stream=None):
     """The array on a device, as by `device_put`."""
     if stream is not None:
@@ -156,7 +148,7 @@ install_methods({
     "sort": _sorting.sort, "argsort": _argsort, "argpartition": _sorting.argpartition,
     "searchsorted": _searchsorted, "choose": _choose, "take": _indexing.take,
     "compress": _compress, "view": _views.view, "byteswap": _views.byteswap,
-    "astype": _astype, "to_device": _to_device,
+    "to_device": _to_device,
     "__array_namespace__": _namespace.array_namespace,
 })
 
@@ -172,8 +164,9 @@ def _of_own_arrays(function):
     return operator
 
 
+general["pow"] = _ufuncs.power
 install_binary_operators({
     "floordiv": _of_own_arrays(_ufuncs.floor_divide), "mod": _of_own_arrays(_ufuncs.remainder),
     "divmod": _of_own_arrays(_ufuncs.divmod),
-    "pow": _ufuncs.power, "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
+    "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
 })

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from ..core.extension import Extension, register
 from ..core.placements import Placements
+from .explicit import manual_axes, memory_space, type_sharding
+from .layouts import format_of_struct
 from .modules import check_sliced, part_lowered
 from .placed import jit_params
 from .placement import place_new
@@ -34,6 +36,10 @@ class Answers(Placements):
     stated = staticmethod(given_placement)
     of_batch = staticmethod(placement_of_batch)
     sharding_of = staticmethod(sharding_of)
+    type_sharding = staticmethod(type_sharding)
+    manual_axes = staticmethod(manual_axes)
+    memory_space = staticmethod(memory_space)
+    struct_format = staticmethod(format_of_struct)
     struct_sharding = staticmethod(struct_sharding)
     struct_placement = staticmethod(struct_placement)
     known_value = staticmethod(known_value)

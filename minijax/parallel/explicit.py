@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.api_util import flatten_axes
 from ..core.boundary import api_boundary
-from ..core.core import ShapedArray, Tracer, install_methods, typeof
+from ..core.core import ShapedArray, Tracer, typeof
 from ..core.staging import shaped_abstractify
 from ..core.tree import tree_flatten, tree_map
 from ..source import wraps
@@ -294,14 +294,17 @@ class ManualAxisType:
         return frozenset(mesh.manual_axes) - self.vur
 
 
-def _manual_axis_type(aval):
+def type_sharding(aval: ShapedArray) -> NamedSharding:
+    """`Placements.type_sharding`"""
+    return sharding_of_type(aval, get_abstract_mesh())
+
+
+def manual_axes(aval: ShapedArray) -> ManualAxisType:
+    """`Placements.manual_axes`"""
     unreduced, reduced = sums_of(aval) if mesh_of(aval) is None else (frozenset(), frozenset())
     return ManualAxisType(varying=varying_axes(aval), unreduced=unreduced, reduced=reduced)
 
 
-install_methods({
-    "sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh())),
-    "manual_axis_type": property(_manual_axis_type),
-    "mat": property(_manual_axis_type),
-    "memory_space": property(lambda aval: space_of(aval) or MemorySpace.Device),
-}, ShapedArray)
+def memory_space(aval: ShapedArray) -> MemorySpace:
+    """`Placements.memory_space`"""
+    return space_of(aval) or MemorySpace.Device

@@ -189,13 +189,12 @@ def _format(x: Any) -> Format:
     return Format(layout_of(x), x.sharding)
 
 
-def _format_of_struct(struct: ShapeDtypeStruct) -> Format:
+def format_of_struct(struct: ShapeDtypeStruct) -> Format:
     """The layout and the sharding, as far as they are known."""
     return Format(struct._layout, struct.sharding)
 
 
 install_methods({"format": property(_format)}, Array)
-install_methods({"format": property(_format_of_struct)}, ShapeDtypeStruct)
 
 # ----------------------------------------------------------------------------------------------
 # Constraints

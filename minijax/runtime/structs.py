@@ -121,6 +121,8 @@ class ShapeDtypeStruct:
         nothing_said = self.sharding is None and self.manual_axis_type is None
         return None if nothing_said else placements().struct_placement(self)
 
+    format = property(lambda self: placements().struct_format(self))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
