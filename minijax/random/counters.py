@@ -104,7 +104,7 @@ def _implementation(name: str, tag: str, hash_words, n_key: int, n_counter: int)
     def random_bits(words, bit_width, shape):
         drawn = hashed(words, [*counters(shape), *zeros])
         if bit_width < 64:
-            return convert(functools.reduce(operator.xor, drawn), f"uint{bit_width}")
+            return convert(functools.reduce(operator.xor, drawn), np.dtype(f"uint{bit_width}"))
         if n_key < 4:
             return joined(drawn[0], drawn[1])
         return joined(drawn[0] ^ drawn[2], drawn[1] ^ drawn[3])

@@ -174,7 +174,7 @@ def _old_bits(keys, bit_width, shape):
         shifts = np.arange(0, 32, bit_width, dtype=np.uint32)
         parts = words[..., None] >> shifts
         flat = reshape(parts, (*keys_shape, words.shape[-1] * len(shifts)))
-        bits = convert(slice_in_dim(flat, 0, size, axis=axis), f"uint{bit_width}")
+        bits = convert(slice_in_dim(flat, 0, size, axis=axis), np.dtype(f"uint{bit_width}"))
     return reshape(bits, (*keys_shape, *shape))
 
 
