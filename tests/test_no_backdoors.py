@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from minijax.core.array import Array
+from minijax.core.core import ArrayMethods, Primitive, Tracer, install_methods
+
 ROOT = Path(__file__).parents[1] / "minijax"
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -16,6 +19,18 @@ ALLOWED = {
     ("runtime/distributed.py", "sys.exit"):
         "Python has no other way to tell an exit with an error; `shutdown` puts it back.",
     ("cli/run.py", "sys.argv"): "The program that is run reads its own arguments there.",
+}
+# Attributes that are set by a name that is computed: (module, the object) -> why.
+BY_NAME = {
+    ("core/core.py", "cls"): "`install_methods`: new methods of arrays and tracers, and only new ones.",
+    ("core/extension.py", "hooks"): "The extensions in force, which is what `hooks` is for.",
+    ("first_use.py", "sys.modules[above]"): "A module without a file is an attribute of its package.",
+    ("compat/absent.py", "module"): "The same, for names that are refused.",
+    ("extend/core/primitives.py", "globals()"): "Its own names: the primitives of all rooms.",
+    ("alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
+    ("runtime/client.py", "options.executable_build_options"): "The options for one compilation.",
+    ("runtime/structs.py", "changed"): "A struct that it has just made.",
+    ("parallel/pmap.py", "jitted"): "A function that it has just made.",
 }
 # Imported objects whose attributes are meant to be assigned: name -> why.
 STATE = {
@@ -106,6 +121,43 @@ def targets(node: ast.AST) -> Iterator[ast.expr]:
             yield owner.args[0]
 
 
+_SETTERS = "setattr", "delattr"
+_CHANGES = "update", "pop", "popitem", "setdefault", "clear", "__setitem__", "__delitem__"
+
+
+def set_by_name(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the object of every change of an object's attributes by a computed name, unless
+    a method does it to its own object."""
+    for node in ast.walk(tree):
+        for target in objects_changed(node):
+            if (text := ast.unparse(target)) not in ("self", "self.__dict__"):
+                yield node.lineno, text  # type: ignore[attr-defined]
+
+
+def objects_changed(node: ast.AST) -> Iterator[ast.expr]:
+    """What `setattr(x, …)`, `object.__setattr__(x, …)`, `slot.__set__(x, …)`, `vars(x)[…] = …`,
+    `x.__dict__.update(…)` or `globals().pop(…)` changes: `x`, or the call of `globals`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        yield from namespace_of(node.value)
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name in (*_SETTERS, "__setattr__", "__delattr__", "__set__") and node.args:
+            yield node.args[0]
+        if isinstance(node.func, ast.Attribute) and name in _CHANGES:
+            yield from namespace_of(node.func.value)
+
+
+def namespace_of(node: ast.expr) -> Iterator[ast.expr]:
+    """`x` for `vars(x)` and `x.__dict__`; `globals()` for itself."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        yield node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id == "vars" and node.args:
+            yield node.args[0]
+        elif node.func.id == "globals":
+            yield node
+
+
 def one_element_slots(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Uses of a short list at the module's level as a slot: its first element is read or set."""
     slots = {target.id for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
@@ -125,6 +177,37 @@ def test_nothing_of_another_module_is_assigned(path):
     found = [f"{name}:{line}: {target}" for line, target in
              [*backdoors(tree), *one_element_slots(tree)] if (name, target) not in ALLOWED]
     assert not found, "use an extension (core/extension.py), or a table"
+    changed = [f"{name}:{line}: {target}" for line, target in set_by_name(tree)
+               if (name, target) not in BY_NAME]
+    assert not changed, "write the attribute in the class body, or in a table"
+
+
+def test_what_is_allowed_is_there():
+    found = {(str(path.relative_to(ROOT)), target) for path in MODULES
+             for _, target in set_by_name(ast.parse(path.read_text()))}
+    assert BY_NAME.keys() <= found
+
+
+@pytest.mark.parametrize("code", [
+    "setattr(C, name, f)", "object.__setattr__(x, 'y', 1)", "vars(m)['x'] = 1", "del vars(m)['x']",
+    "m.__dict__['x'] = 1", "m.__dict__.update(x=1)", "globals().pop('vjp')", "globals()['x'] = 1",
+    "type.__setattr__(C, 'f', f)", "C.f.__set__(x, 1)",
+])  # fmt: skip
+def test_changes_by_name_are_found(code):
+    assert [*set_by_name(ast.parse(code))]
+
+
+@pytest.mark.parametrize("methods, cls, words", [
+    ({"bit_count": len}, Primitive, "not a class of arrays"),
+    ({"reshape": len}, ArrayMethods, "has `reshape` already, from ArrayMethods"),
+    ({"__add__": len}, Array, "has `__add__` already, from ArrayMethods"),
+    ({"concrete_value": len}, Tracer, "has `concrete_value` already, from Tracer"),
+    ({"__init__": len}, Array, "has `__init__` already"),
+    ({"__repr__": len}, ArrayMethods, "has `__repr__` already, from object"),
+])  # fmt: skip
+def test_methods_are_new(methods, cls, words):
+    with pytest.raises(TypeError, match=words):
+        install_methods(methods, cls)
 
 
 @pytest.mark.parametrize("code", [
