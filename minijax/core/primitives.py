@@ -177,7 +177,7 @@ def _converted_type(x, *, new_dtype, weak_type):
 
 convert_element_type_p = make_primitive(
     "convert_element_type", _converted_type,
-    lambda x, *, new_dtype, weak_type: evaluation.convert(x, new_dtype))
+    lambda x, *, new_dtype, weak_type: evaluation.convert(x, np.dtype(new_dtype)))
 
 
 def convert(x, dtype: np.dtype, weak_type: bool = False):
