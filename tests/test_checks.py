@@ -86,6 +86,18 @@ def test_checks_hold_words_and_functions(module):
     assert not [name for name in classes + tables if not name.startswith("_")]
 
 
+# What a check needs of the core it gets as an argument. `dtypes` stands before all; the transformations in
+# `core/api.py` may ask about everything that they are made of.
+MAY_IMPORT = {"api": "api_util core key_paths placements signatures tree"}
+
+
+@pytest.mark.parametrize("module", CHECKS)
+def test_a_check_imports_no_more_of_the_core(module):
+    of_core = {target.removeprefix("minijax.core.") for target, _ in imported(module) if target in CORE}
+    allowed = MAY_IMPORT.get(module.rpartition(".")[2], "").split()
+    assert of_core <= {"dtypes", *allowed}
+
+
 # ----------------------------------------------------------------------------------------------
 # Circles
 

@@ -48,8 +48,8 @@ def jvp_arguments(primals: Sequence, tangents: Sequence) -> None:
             f"are a {type(primals).__name__} of tree structure {in_tree} whereas tangents are a "
             f"{type(tangents).__name__} of tree structure {tangent_tree}."
         )
-    are_arrays("jvp", flat_primals, lambda: leaf_names("primals", primals))
-    are_arrays("jvp", flat_tangents, lambda: leaf_names("tangents", tangents))
+    are_arrays("jvp", flat_primals, typeof, lambda: leaf_names("primals", primals))
+    are_arrays("jvp", flat_tangents, typeof, lambda: leaf_names("tangents", tangents))
     for i, (primal, tangent) in enumerate(zip(flat_primals, flat_tangents)):
         _check_tangent(typeof(primal), typeof(tangent), lambda: leaf_names("primals", primals)[i])
 
@@ -268,7 +268,7 @@ def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
     try:
         reverse_inputs("grad", leaves, holomorphic, allow_int)
     except TypeError:
-        are_arrays("grad", leaves, lambda: _names_of(fun, args, argnums))
+        are_arrays("grad", leaves, typeof, lambda: _names_of(fun, args, argnums))
         raise
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
-from ..core.core import typeof, valid_jaxtype
-
 # ----------------------------------------------------------------------------------------------
 # Functions
 
@@ -37,19 +35,17 @@ def check_callable(fun: Any) -> None:
 # Arguments
 
 
-def are_arrays(where: str, leaves: Sequence[Any], names: Callable[[], Sequence[str]]) -> None:
+def are_arrays(where: str, leaves: Sequence[Any], typeof: Callable,
+               names: Callable[[], Sequence[str]]) -> None:
     """Raise TypeError for an argument of `where` that is not an array or a number, with its name.
     """
-    try:
-        for x in leaves:
+    for i, x in enumerate(leaves):
+        try:
             typeof(x)
-    except TypeError:
-        for x, name in zip(leaves, names()):
-            if not valid_jaxtype(x):
-                raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: it is "
-                                f"the argument {name} of {where}, which must be an array or a "
-                                "number.") from None
-        raise
+        except TypeError:
+            raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: it is the "
+                            f"argument {_name(names, i)} of {where}, which must be an array or a "
+                            "number.") from None
 
 
 def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purpose: str) -> None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import settings
-from ..core.core import ShapedArray
-from ..core.key_paths import keystr
-from ..core.signatures import weak_arg_names
-from ..core.tree import PyTreeDef, opened
 from ..source import fun_sourceinfo, is_user_function, new_source_info
-from ..text.differences import treedef_differences
+from ..text.differences import Opened, treedef_differences
+
+if TYPE_CHECKING:
+    from ..core.core import ShapedArray
+    from ..core.tree import PyTreeDef
 
 _WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
 
@@ -32,21 +32,24 @@ class _Signature(NamedTuple):
     in_avals: tuple[ShapedArray, ...]
 
 
-def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
+def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
+            opened: Opened) -> None:
     """Log why `fun` has to be traced for a key, although `seen` has traces for others."""
     if is_user_function(fun):
-        reasons = "\n".join(_reasons(fun, key, seen))
+        reasons = "\n".join(_reasons(fun, key, seen, names, opened))
         logging.getLogger("minijax.jit").warning(
             "TRACING CACHE MISS at %s:\n%s", new_source_info(), reasons)
 
 
-def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> list[str]:
+def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
+             opened: Opened) -> list[str]:
     place = fun_sourceinfo(fun).replace(" at ", " defined at ", 1)
     if not seen:
         return _never_seen(fun, place)
     new = _signature(key)
     previous = [_signature(old) for old in [*seen]]
-    closest = min((list(_differences(fun, new, old)) for old in reversed(previous)), key=len)
+    differences = [[*_differences(names, opened, new, old)] for old in reversed(previous)]
+    closest = min(differences, key=len)
     return [f"  for {place}",
             "  all previously seen cache keys differ. For the closest previous key:", *closest]
 
@@ -69,12 +72,13 @@ def _never_seen(fun: Callable, place: str) -> list[str]:
     return lines
 
 
-def _differences(fun: Callable, new: _Signature, old: _Signature) -> Iterator[str]:
+def _differences(names: Callable, opened: Opened, new: _Signature, old: _Signature
+                 ) -> Iterator[str]:
     """The lines that tell two signatures apart."""
     for title, lines in (
-            ("different input pytree:", _of_trees(new.in_tree, old.in_tree)),
+            ("different input pytree:", _of_trees(new.in_tree, old.in_tree, opened)),
             ("different static arguments:", _of_statics(new.statics, old.statics)),
-            ("different input types:", _of_types(fun, new, old)),
+            ("different input types:", _of_types(names, new, old)),
             ("different named axes:", _of_axes(new.axes, old.axes)),
             ("Tracing context doesn't match, e.g. due to config or context manager.",
              settings.context_differences(new.context, old.context))):
@@ -83,9 +87,10 @@ def _differences(fun: Callable, new: _Signature, old: _Signature) -> Iterator[st
             yield from (f"  {title}", *found)
 
 
-def _of_trees(new: PyTreeDef, old: PyTreeDef) -> Iterator[str]:
+def _of_trees(new: PyTreeDef, old: PyTreeDef, opened: Opened) -> Iterator[str]:
     for path, now, before, why in treedef_differences(new, old, opened, strict=True):
-        yield f"at input path {keystr(path)}, now {now} and before {before}, so {why}"
+        place = "".join(map(str, path))
+        yield f"at input path {place}, now {now} and before {before}, so {why}"
 
 
 def _of_statics(new: tuple, old: tuple) -> Iterator[str]:
@@ -100,11 +105,10 @@ def _by_place(statics: tuple) -> dict:
     return {place: value for place, value, _ in statics}
 
 
-def _of_types(fun: Callable, new: _Signature, old: _Signature) -> Iterator[str]:
+def _of_types(names: Callable, new: _Signature, old: _Signature) -> Iterator[str]:
     if new.in_tree != old.in_tree:
         return
-    names = weak_arg_names(fun, new.in_tree, _by_place(new.statics))()
-    for name, now, before in zip(names, new.in_avals, old.in_avals):
+    for name, now, before in zip(names(), new.in_avals, old.in_avals):
         if now != before:
             yield f"at {name}, " + _two_types(now, before)
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from .. import settings
 from ..core import dtypes
-from ..core.array import is_arraylike
 from ..core.dtypes import ExtendedDType
 from ..source import user_stacklevel
 
 
-def arraylike(name: str, *args) -> None:
+def arraylike(name: str, args: Sequence[Any], is_arraylike: Callable[[Any], bool]) -> None:
     """The arguments of the function `name` are arrays or numbers."""
     for position, x in enumerate(args):
         if not is_arraylike(x):

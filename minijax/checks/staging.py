@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
-from ..core.core import typeof
 from ..errors import UnexpectedTracerError
 from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
+from ..text.differences import Opened
 from ..text.origins import argument_name
 from .arguments import distinct_references, references_apart
 from .core import escaped
@@ -70,7 +70,7 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
             ) from None
 
 
-def traced_results(outs: Sequence[Any], info: DebugInfo | None) -> None:
+def traced_results(outs: Sequence[Any], info: DebugInfo | None, typeof: Callable) -> None:
     """Raise `TypeError` unless the results of a traced function are arrays and numbers, and
     `ValueError` for a reference among them."""
     for i, x in enumerate(outs):
@@ -124,13 +124,15 @@ def static_arguments(statics: Sequence[tuple]) -> None:
         check_static_hashable(value, repr(place))
 
 
-def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
+def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
+              opened: Opened) -> None:
     """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
-    `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`."""
+    `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`.
+    `names()` are the names of its arguments."""
     if settings.explain_cache_misses.value:
         from .cache_misses import explain  # wanted by few
 
-        explain(fun, key, seen)
+        explain(fun, key, seen, names, opened)
     if settings.no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")

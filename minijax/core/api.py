@@ -347,7 +347,7 @@ def _has_tangents(aval):
 def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
-    checks.are_arrays(where, leaves, lambda: arg_names(fun, primals, {}))
+    checks.are_arrays(where, leaves, typeof, lambda: arg_names(fun, primals, {}))
     fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)

@@ -63,7 +63,7 @@ def with_own_arrays(args: Sequence) -> list:
 
 def operands(name: str, args: Sequence) -> list:
     """The arguments of the function `name` as arrays and numbers of one kind."""
-    checks.arraylike(name, *args)
+    checks.arraylike(name, args, is_arraylike)
     args = with_own_arrays(args)
     checks.one_kind(name, args)
     return args
@@ -243,7 +243,7 @@ def matmul(a, b):
 def _unary(name: str, function: Callable, doc: str) -> Callable:
     def unary(x, /):
         try:
-            checks.arraylike(name, x)
+            checks.arraylike(name, [x], is_arraylike)
             return function(prim.ensure_array(x))
         except Exception as error:
             hide_frames(error)

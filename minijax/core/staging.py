@@ -222,7 +222,7 @@ def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
 
 def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence):
     outs, static = fun(*map(trace.new_arg, in_avals))
-    checks.traced_results(outs, trace.debug_info)
+    checks.traced_results(outs, trace.debug_info, typeof)
     return [trace.atom(out) for out in outs], static
 
 

@@ -30,7 +30,7 @@ from .core import Tracer, state
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from .signatures import traced_info, weak_arg_names
 from .staging import abstractify_args, jaxpr_of
-from .tree import PyTreeDef, tree_flatten
+from .tree import PyTreeDef, opened, tree_flatten
 from .util import split_list
 
 
@@ -139,7 +139,7 @@ class TracedFunction:
         key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)
         tracing = self._traces.get(key)
         if tracing is None:
-            checks.may_trace(self._fun, key, self._traces)
+            checks.may_trace(self._fun, key, self._traces, names, opened)
             tracing = self._trace(call, in_avals)
             if not any(isinstance(x, Tracer) for x in tracing.outer_tracers):  # others next time
                 tracing = remember(self._traces, key, tracing)

@@ -28,7 +28,7 @@ from ..core.api_util import with_statics
 from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
 from ..core.boundary import api_boundary
-from ..core.core import Primitive, ShapedArray, valid_jaxtype
+from ..core.core import Primitive, ShapedArray, typeof, valid_jaxtype
 from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
@@ -350,7 +350,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
         raise ValueError(f"vmap_method must be one of the allowed methods {VMAP_METHODS}, "
                          f"but got: {vmap_method}")
     leaves, in_tree = tree_flatten((args, kwargs))
-    are_arrays("pure_callback", leaves, lambda: leaf_names("args", (args, kwargs)))
+    are_arrays("pure_callback", leaves, typeof, lambda: leaf_names("args", (args, kwargs)))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = pure_callback_p.bind(*leaves, callback=_flat_callback(callback, in_tree),
                                 result_avals=avals, vmap_method=vmap_method, **_asked(sharding))

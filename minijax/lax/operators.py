@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks import operators as checks
 from ..checks.array import numeric
-from ..checks.operators import arraylike as check_arraylike
 from ..core import dtypes
 from ..core import primitives as prim
-from ..core.array import Array
+from ..core.array import Array, is_arraylike
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.extension import point
@@ -86,6 +86,11 @@ for _p in (prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p):
 
 # ----------------------------------------------------------------------------------------------
 # Signs and powers
+
+
+def check_arraylike(name: str, *args) -> None:
+    """Raise TypeError unless the arguments of the function `name` are arrays or numbers."""
+    checks.arraylike(name, args, is_arraylike)
 
 
 def absolute(x, /):

@@ -24,7 +24,7 @@ def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequen
     Raises:
       TypeError: a leaf is not an array or a number; the message has its name.
     """
-    checks.are_arrays(where, leaves, names)
+    checks.are_arrays(where, leaves, typeof, names)
     return [*map(typeof, leaves)]
 
 
