@@ -16,8 +16,9 @@
 from .._sparse_checks import (
     CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning)
 from .transform import SparseTracer, sparsify, todense, todense_p
+from ._base import JAXSparse as JAXSparse
 from .bcoo import (
-    BCOO, JAXSparse, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_extract, bcoo_fromdense,
+    BCOO, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_extract, bcoo_fromdense,
     bcoo_multiply_dense, bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense,
     bcoo_transpose)
 from .shaping import (

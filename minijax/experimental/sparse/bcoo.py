@@ -29,107 +29,11 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...core.api import eval_shape
-from ...custom_rules.vmappables import register_vmappable
-from ...pytree.registration import register_pytree_node_class
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
+from ._base import JAXSparse, sparse_class
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
-from .util import SparseInfo, nfold_vmap
-
-# ----------------------------------------------------------------------------------------------
-# What the classes of sparse arrays have in common
-
-
-class JAXSparse:
-    """Base class of the sparse arrays. They are pytrees of their buffers.
-
-    An array has `n_batch` leading dimensions, along which each example has its own pattern of
-    stored elements, then `n_sparse` sparse ones, and `n_dense` dimensions that are stored whole.
-    """
-
-    _buffers: tuple[str, ...]  # the first are `data` and `indices`
-    _static = "shape", "indices_sorted", "unique_indices"
-    _index_ndim: int  # how many dimensions `indices` has for one example
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, args: Sequence, *, shape: Sequence[int], indices_sorted: bool = False,
-                 unique_indices: bool = False):
-        vars(self).update(zip(self._buffers, map(jnp.asarray, args), strict=True))
-        self.shape = checks.canonical_shape(shape)
-        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
-        checks.buffers(self, *self._buffers[1:])
-
-    dtype = property(lambda self: self.data.dtype)
-    size = property(lambda self: math.prod(self.shape))
-    ndim = property(lambda self: len(self.shape))
-    n_batch = property(lambda self: self.indices.ndim - self._index_ndim)
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
-    nse = property(lambda self: self.indices.shape[self.n_batch])  # number of specified elements
-    sparse_shape = property(lambda self: self.split(self.shape)[1])
-    T = property(lambda self: self.transpose())
-    transpose = sum = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = checks.refused
-    __repr__ = checks.sparse_repr
-
-    def split(self, items: Sequence) -> tuple:
-        """`items`, one for each dimension: those of batch, sparse and dense dimensions."""
-        n, m = self.n_batch, self.n_batch + self.n_sparse
-        return items[:n], items[n:m], items[m:]
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __iter__(self):
-        return (self[i] for i in range(len(self)))
-
-    buffers = property(lambda self: tuple(getattr(self, name) for name in self._buffers))
-    _bufs = buffers
-    _info = property(lambda self: SparseInfo(*(getattr(self, name) for name in self._static)))
-
-    def tree_flatten(self):
-        """The buffers, and a dict of what is static."""
-        return self.buffers, {name: getattr(self, name) for name in self._static}
-
-    @classmethod
-    def tree_unflatten(cls, aux_data, children):
-        """The array with these buffers, which may be anything."""
-        checks.aux_data(cls, aux_data, {*cls._static})
-        self = object.__new__(cls)
-        vars(self).update(zip(cls._buffers, children), **aux_data)
-        return self
-
-    def rebuilt(self, buffers: Iterable, **static) -> JAXSparse:
-        """The array with other buffers, and perhaps another shape."""
-        return type(self).tree_unflatten(self.tree_flatten()[1] | static, buffers)
-
-    def block_until_ready(self) -> JAXSparse:
-        """Wait for the buffers, and return the array."""
-        for buffer in self.buffers:
-            buffer.block_until_ready()
-        return self
-
-    def with_data(self, data) -> JAXSparse:
-        """The array with the same indices and other elements."""
-        return self.rebuilt((data, *self.buffers[1:]))
-
-
-def _one_example(part, _, mat, axis):
-    """How `vmap` takes one example of a sparse array: it maps over batch dimensions."""
-    checks.mapped_axis(mat, axis, mat.n_batch - 1)
-    return mat.rebuilt((part(x, axis) for x in mat.buffers), shape=_without(mat.shape, [axis]))
-
-
-def _all_examples(part, size, mat, axis):
-    """How `vmap` puts examples together."""
-    checks.mapped_axis(mat, axis, mat.n_batch)
-    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
-    return mat.rebuilt((part(size, x, axis) for x in mat.buffers), shape=shape)
-
-
-def sparse_class(cls: type) -> type:
-    """Decorator: register a class with pytrees and with `vmap`."""
-    register_vmappable(cls, int, int, _one_example, _all_examples, None)
-    return register_pytree_node_class(cls)
-
+from .util import nfold_vmap, without
 
 # ----------------------------------------------------------------------------------------------
 # Gather and scatter
@@ -279,10 +183,6 @@ def _axes(mat, dims) -> tuple[list, list, list]:
             [d - mat.n_sparse + 1 for d in dims if d >= m])
 
 
-def _without(items, dims):
-    return tuple(x for d, x in enumerate(items) if d not in dims)
-
-
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions permuted: batch, sparse and dense ones among themselves.
 
@@ -329,14 +229,14 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     for d in batch:
         data = jnp.broadcast_to(data, (*data.shape[:d], mat.shape[d], *data.shape[d + 1:]))
         data = data.sum(d, keepdims=True) if indices.shape[d] == 1 else data
-    others = _without(range(n), batch)
+    others = without(range(n), batch)
 
     def joined(x):
         nse = math.prod(x.shape[d] for d in (*batch, n))
         return lax.reshape(x, (*(x.shape[d] for d in others), nse, *x.shape[n + 1:]),
                            (*others, *batch, *range(n, x.ndim)))
 
-    return make_bcoo(joined(data), joined(indices), _without(mat.shape, axes))
+    return make_bcoo(joined(data), joined(indices), without(mat.shape, axes))
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v) -> jnp.ndarray:
@@ -388,18 +288,18 @@ def _sparse_times_dense(mat, dense, contract, batch, dtype):
     n = mat.n_batch
     summed, rows = ([(d, e) for d, e in zip(*contract) if (d < n) == in_batch]
                     for in_batch in (True, False))
-    free = _without(range(n), batch[0] + contract[0])
+    free = without(range(n), batch[0] + contract[0])
     order = [*batch[0], *free, *(d for d, _ in summed)]
     data, indices = (x.transpose(*order, *range(n, x.ndim)) for x in (mat.data, mat.indices))
     used = [*batch[1], *(e for _, e in summed + rows)]
-    dense = dense.transpose(*used, *_without(range(dense.ndim), used))
+    dense = dense.transpose(*used, *without(range(dense.ndim), used))
     dense = lax.expand_dims(dense, range(len(batch[0]), len(batch[0]) + len(free)))
     columns = [d - n for d, _ in rows]
 
     def example(data, indices, dense):
         terms = lax.dot_general(data, _gather(dense, indices, columns), (([], []), ([0], [0])),
                                 preferred_element_type=dtype)
-        return _scatter(terms, indices, _without(range(mat.n_sparse), columns), mat.sparse_shape)
+        return _scatter(terms, indices, without(range(mat.n_sparse), columns), mat.sparse_shape)
 
     result = nfold_vmap(example, n)(data, indices, dense)
     return result.sum([*range(n - len(summed), n)], dtype=dtype)
@@ -410,7 +310,7 @@ def _sparse_times_sparse(lhs, rhs, contract, batch, out):
     checks.sparse_times_sparse(lhs, rhs, contract, batch)
     n = len(batch[0])
     (_, on, _), (_, on2, _) = _axes(lhs, contract[0]), _axes(rhs, contract[1])
-    kept, kept2 = _without(range(lhs.n_sparse), on), _without(range(rhs.n_sparse), on2)
+    kept, kept2 = without(range(lhs.n_sparse), on), without(range(rhs.n_sparse), on2)
 
     def example(data, indices, data2, indices2):
         pairs = _inside(indices, lhs.sparse_shape)[:, None]
@@ -421,7 +321,7 @@ def _sparse_times_sparse(lhs, rhs, contract, batch, out):
         columns = [jnp.broadcast_to(x, terms.shape).ravel() for x in columns]
         return terms.ravel(), jnp.stack(columns, 1)[:, 1:]
 
-    free, free2 = (_without(range(mat.n_batch), dims) for mat, dims in zip((lhs, rhs), batch))
+    free, free2 = (without(range(mat.n_batch), dims) for mat, dims in zip((lhs, rhs), batch))
 
     def aligned(mat, dims, others, before):
         """The buffers with the batch dimensions of the product, and 1 for those of the other."""

@@ -18,15 +18,14 @@ from typing import Any
 from ... import lax, random
 from ... import numpy as jnp
 from .. import _sparse_checks as checks
+from ._base import JAXSparse, sparse_class
 from .bcoo import (
     BCOO,
-    JAXSparse,
     _method,
     bcoo_broadcast_in_dim,
     bcoo_dot_general,
     bcoo_extract,
     bcoo_sum_duplicates,
-    sparse_class,
 )
 from .coo import COO
 from .csr import CSC, CSR

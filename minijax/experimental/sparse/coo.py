@@ -14,7 +14,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...pytree.registration import register_pytree_node_class
 from .. import _sparse_checks as checks
-from .bcoo import JAXSparse
+from ._base import JAXSparse
 
 
 class Matrix(JAXSparse):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ... import lax
@@ -29,7 +29,12 @@ class SparseInfo(NamedTuple):
 
 
 # ----------------------------------------------------------------------------------------------
-# Batch dimensions
+# Dimensions
+
+
+def without(items: Iterable, dims: Sequence) -> tuple:
+    """The items, one for each dimension, but those of some dimensions."""
+    return tuple(x for d, x in enumerate(items) if d not in dims)
 
 
 def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable:
