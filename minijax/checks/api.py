@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from ..core.api import Linearization
 
 # ----------------------------------------------------------------------------------------------
-# Tracing
-
-
-# ----------------------------------------------------------------------------------------------
 # jvp
 
 
@@ -51,13 +47,13 @@ def jvp_arguments(primals: Sequence, tangents: Sequence) -> None:
     are_arrays("jvp", flat_primals, typeof, lambda: leaf_names("primals", primals))
     are_arrays("jvp", flat_tangents, typeof, lambda: leaf_names("tangents", tangents))
     for i, (primal, tangent) in enumerate(zip(flat_primals, flat_tangents)):
-        _check_tangent(typeof(primal), typeof(tangent), lambda: leaf_names("primals", primals)[i])
+        wanted = typeof(primal).to_tangent_aval()
+        if wanted != typeof(tangent):
+            _check_tangent(typeof(primal), wanted, typeof(tangent),
+                           lambda: leaf_names("primals", primals)[i])
 
 
-def _check_tangent(primal, tangent, name):
-    wanted = primal.to_tangent_aval()
-    if wanted == tangent:
-        return
+def _check_tangent(primal, wanted, tangent, name):
     if wanted.dtype != tangent.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
