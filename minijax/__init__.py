@@ -97,7 +97,7 @@ from .numpy import _array_protocols, _methods  # what arrays can do besides
 
 
 # chapter 13
-from . import nn, random
+from . import random
 from .random.settings import (
     debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
 )
@@ -150,14 +150,14 @@ from .compat import core as _core, jaxpr as _jaxpr, objects as _objects, params 
 # chapter 1
 if TYPE_CHECKING:
     from . import (
-        debug, dlpack, example_libraries, experimental, extend, image, interpreters, ops, profiler,
-        scipy, stages,
+        debug, dlpack, example_libraries, experimental, extend, image, interpreters, nn, ops,
+        profiler, scipy, stages,
     )
 
 # What few programs use is imported when its name is first used.
 _PLACES = dict.fromkeys("""
-    debug dlpack example_libraries experimental extend image interpreters ops profiler scipy stages
-    _src""".split(), "")
+    debug dlpack example_libraries experimental extend image interpreters nn ops profiler scipy
+    stages _src""".split(), "")
 _PLACES["Device"] = "runtime.client"  # jaxlib's class
 
 __getattr__ = _loaded_on_first_use(__name__, _PLACES)

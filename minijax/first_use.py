@@ -14,12 +14,12 @@ def loaded_on_first_use(package: str, places: dict[str, str]) -> Callable[[str],
     """A package's `__getattr__` (PEP 562). It imports what few programs use.
 
     Args:
-      places: for each name the module that has it; "" if it is a module itself.
+      places: for each name the module that has it, as seen from the package; "" for a module.
     """
     def __getattr__(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{places[name] or name}")
+        module = import_module(f".{places[name] or name}", package)
         return getattr(module, name) if places[name] else module
 
     return __getattr__

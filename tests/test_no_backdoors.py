@@ -25,7 +25,6 @@ BY_NAME = {
     ("core/core.py", "cls"): "`install_methods`: new methods of arrays and tracers, and only new ones.",
     ("core/extension.py", "hooks"): "The extensions in force, which is what `hooks` is for.",
     ("first_use.py", "sys.modules[above]"): "A module without a file is an attribute of its package.",
-    ("compat/absent.py", "module"): "The same, for names that are refused.",
     ("extend/core/primitives.py", "globals()"): "Its own names: the primitives of all rooms.",
     ("alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
     ("runtime/client.py", "options.executable_build_options"): "The options for one compilation.",

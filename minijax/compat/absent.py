@@ -53,13 +53,28 @@ class Absent(type):
         raise NotImplementedError(cls.why)
 
 
+class AbsentModule(ModuleType):
+    """A module of such names. It makes the class for a name when it is asked for it."""
+
+    def __init__(self, name: str, place: str):
+        super().__init__(name, f"minijax does not have `jax.{place}`.")
+        self._reason, names = ABSENT[place]
+        self._place, self.__all__ = place, names.split()
+
+    def __dir__(self) -> list[str]:
+        return self.__all__
+
+    def __getattr__(self, name: str) -> Absent:
+        if name not in self.__all__:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        why = f"{name}: minijax does not have `jax.{self._place}.{name}`: {self._reason}"
+        absent = self.__dict__[name] = Absent(name, (), {"why": why, "__module__": self.__name__})
+        return absent
+
+
 def show_absent(package: str) -> None:
     """Make the absent modules of a package importable, and attributes of it."""
     root, _, inside = package.partition(".")
-    for place, (reason, names) in ABSENT.items():
+    for place in ABSENT:
         if ("." in place) == bool(inside):  # all packages but the root are `experimental`
-            module = ModuleType(f"{root}.{place}", f"minijax does not have `jax.{place}`.")
-            for name in names.split():
-                why = f"{name}: minijax does not have `jax.{place}.{name}`: {reason}"
-                vars(module)[name] = Absent(name, (), {"why": why, "__module__": module.__name__})
-            show_module(module)
+            show_module(AbsentModule(f"{root}.{place}", place))

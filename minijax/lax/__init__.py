@@ -1,6 +1,11 @@
 """`jax.lax`: the primitives, as functions and as `Primitive`s, in the order of the book."""
 
-from ..first_use import public_names as _public_names
+import typing as _typing
+
+from ..first_use import (
+    loaded_on_first_use as _loaded_on_first_use,
+    public_names as _public_names,
+)
 
 # chapter 9
 from .rounding import (
@@ -103,7 +108,6 @@ from .convolution_functions import (
     conv, conv_general_dilated_local, conv_general_dilated_patches, conv_general_shape_tuple,
     conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding,
 )
-from . import linalg
 from .reducing import reduce, reduce_p
 from .windowed_reductions import (
     reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_p,
@@ -136,7 +140,12 @@ from ..parallel.collectives import (
     psum_scatter, pswapaxes,
 )
 
-__all__ = _public_names(__name__, ["linalg"])
+# chapter 9
+if _typing.TYPE_CHECKING:
+    from . import linalg
+
+__getattr__ = _loaded_on_first_use(__name__, {"linalg": ""})
+__all__ = sorted([*_public_names(__name__), "linalg"])
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,12 @@ in our jaxprs, too, and plain Python when nothing is traced (`_staged.py`).
 
 from __future__ import annotations
 
-from ..first_use import public_names as _public_names
+import typing as _typing
+
+from ..first_use import (
+    loaded_on_first_use as _loaded_on_first_use,
+    public_names as _public_names,
+)
 
 import numpy as _np
 
@@ -354,7 +359,6 @@ from ._ufunc_objects import (
 )
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
 from . import fft
-from . import linalg
 
 bool = bool_
 
@@ -370,7 +374,11 @@ array_repr, array_str = _np.array_repr, _np.array_str
 ComplexWarning = _np.exceptions.ComplexWarning
 s_, index_exp = _np.s_, _np.index_exp
 
-__all__ = _public_names(__name__, ["fft", "linalg"])
+if _typing.TYPE_CHECKING:
+    from . import linalg
+
+__getattr__ = _loaded_on_first_use(__name__, {"linalg": ""})
+__all__ = sorted([*_public_names(__name__, ["fft"]), "linalg"])
 
 
 def __dir__() -> list[str]:

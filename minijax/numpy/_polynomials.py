@@ -33,7 +33,13 @@ from ._sequences import vander
 from ._shaping import atleast_1d, diag, roll
 from ._staged import staged
 from ._ufuncs import abs, sqrt
-from .linalg import eigvals, inv, lstsq
+
+
+def _linalg() -> Any:
+    """The package of factorizations, which few programs need."""
+    from . import linalg
+
+    return linalg
 
 
 @staged(static_argnames=("unroll",), eager=False)
@@ -194,7 +200,7 @@ def poly(seq_of_zeros) -> Any:
     (roots,) = promote_dtypes_inexact(ensure_arraylike("poly", seq_of_zeros))
     roots = atleast_1d(roots)
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] != 0:
-        roots = eigvals(roots)
+        roots = _linalg().eigvals(roots)
     if roots.ndim != 1:
         raise ValueError("poly: the input must be a vector or a square matrix that is not empty, "
                          f"got shape {roots.shape}.")
@@ -242,7 +248,7 @@ def _roots(p):
     if p.size < 2:
         return array([], dtype=to_complex_dtype(p.dtype))
     companion = diag(ones((p.size - 2,), p.dtype), -1)
-    return eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+    return _linalg().eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 
 
 @staged(eager=False)
@@ -295,13 +301,13 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
         lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if rhs.ndim == 2 else w)
     scale = sqrt((lhs * lhs).sum(axis=0))  # so that all columns are of the same length
     lhs = lhs / scale[None, :]
-    c, residuals, rank, singular_values = lstsq(lhs, rhs, rcond)
+    c, residuals, rank, singular_values = _linalg().lstsq(lhs, rhs, rcond)
     c = (c.T / scale[None, :]).T if c.ndim > 1 else c / scale
     if full:
         return c, residuals, rank, singular_values, asarray(rcond)
     if not cov:
         return c
-    base = inv(dot(lhs.T, lhs)) / outer(scale, scale)
+    base = _linalg().inv(dot(lhs.T, lhs)) / outer(scale, scale)
     if cov != "unscaled" and len(x) <= deg + 1:
         raise ValueError("the number of data points must exceed order to scale the covariance "
                          "matrix")

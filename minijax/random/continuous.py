@@ -22,7 +22,6 @@ from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
 from ..lax.sizes import canonical_shape
 from ..lax.special import erf, erf_inv
-from ..numpy import linalg
 from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype, shape_with, without_parameters
 from .key_functions import typed_key
@@ -126,7 +125,7 @@ def _truncated_normal(key, lower, upper, shape, dtype):
 @without_parameters
 def _maxwell(key, shape, dtype):
     """The length of a vector of three normal samples: the speed of a molecule."""
-    return linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
+    return jnp.linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
 
 
 maxwell = _maxwell

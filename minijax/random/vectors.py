@@ -12,7 +12,6 @@ from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
 from ..lax.sizes import canonical_shape
-from ..numpy import linalg
 from ..runtime.jit import jit
 from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype
@@ -80,11 +79,11 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
 def _root(cov, method):
     """A matrix A with A Aᵀ = `cov`."""
     if method == "cholesky":
-        return linalg.cholesky(cov)
+        return jnp.linalg.cholesky(cov)
     if method == "eigh":
-        values, vectors = linalg.eigh(cov)
+        values, vectors = jnp.linalg.eigh(cov)
     else:
-        vectors, values, _ = linalg.svd(cov)
+        vectors, values, _ = jnp.linalg.svd(cov)
     return vectors * jnp.sqrt(values[..., None, :])
 
 
@@ -124,6 +123,6 @@ def orthogonal(key, n: int, shape: Sequence[int] = (), dtype=None, m: int | None
 
 @functools.partial(jit, static_argnums=(1, 2, 3, 4))
 def _orthogonal(key, n, m, shape, dtype):
-    q, r = linalg.qr(normal(key, (*shape, max(n, m), min(n, m)), dtype))
-    x = q * jnp.expand_dims(jnp.sign(linalg.diagonal(r)), -2)
+    q, r = jnp.linalg.qr(normal(key, (*shape, max(n, m), min(n, m)), dtype))
+    x = q * jnp.expand_dims(jnp.sign(jnp.linalg.diagonal(r)), -2)
     return x.mT if n < m else x

@@ -3,7 +3,12 @@
 XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculus.
 """
 
-from ...first_use import public_names as _public_names
+import typing as _typing
+
+from ...first_use import (
+    loaded_on_first_use as _loaded_on_first_use,
+    public_names as _public_names,
+)
 
 from .triangular_solve import triangular_solve, triangular_solve_p
 from .cholesky import cholesky, cholesky_p
@@ -22,9 +27,12 @@ from . import cusolver as _cusolver  # gives GPUs their calls
 from .products import cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p
 
 # chapter 12
-from ...numpy.linalg._polar import qdwh
+if _typing.TYPE_CHECKING:
+    from ...numpy.linalg._polar import qdwh
 
-__all__ = _public_names(__name__)
+__getattr__ = _loaded_on_first_use(__name__, {"qdwh": "..numpy.linalg._polar"})
+
+__all__ = sorted([*_public_names(__name__), "qdwh"])
 
 
 def __dir__() -> list[str]:
