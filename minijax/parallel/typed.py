@@ -29,16 +29,12 @@ from .sharding import NamedSharding, check_no_axis_twice
 class _Registration:
     """Keeps extensions registered as long as it lives."""
 
-    __slots__ = ("extensions", "__weakref__")
+    __slots__ = ("__weakref__",)
 
     def __init__(self, extensions: Sequence[Extension]):
-        self.extensions = extensions
         for extension in extensions:
             register(extension)
-
-    def __del__(self):
-        for extension in self.extensions:
-            remove(extension)
+            weakref.finalize(self, remove, extension).atexit = False  # when Python ends, all end
 
 
 class WhileAlive:

@@ -31,6 +31,9 @@ class Absent:
             raise AttributeError(name)  # a protocol that this value does not follow
         return Absent(f"{self._text}.{name}")
 
+    def __dir__(self) -> list[str]:
+        return self._need() if running else []
+
     def _use(self, *args: Any, **kwargs: Any) -> Absent:
         return self._need() if running else Absent(f"{self._text}(...)")
 
