@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import MODE
-from tests.oracle.absent import NeedsJax
+from tests.oracle import need_jax
 from tools import cut
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,17 +19,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTED = 8  # the programs that chapters 9 and 10 are tested with need the NumPy layer
 
 
-def _needs_jax():
-    if MODE == "stored":
-        raise NeedsJax("the core's programs are compared with JAX itself")
-
-
 @pytest.mark.parametrize("chapter", range(1, TESTED + 1))
 def test_cut(chapter, tmp_path):
     """A sample of the core's tests: all of them run against the core alone."""
     folder = cut.cut(chapter, tmp_path)
     assert cut.import_all(folder) == 0
-    _needs_jax()
+    need_jax()
     assert cut.test(folder, chapter, "-x", "--sample", "9") == 0
 
 
@@ -43,7 +37,7 @@ def test_the_core_stands_alone(tmp_path):
     """Without checks, short cuts, compatibility and all later rooms."""
     folder = cut.cut_core(tmp_path)
     assert cut.import_all(folder) == 0
-    _needs_jax()
+    need_jax()
     assert cut.test_paths(folder, "-x", "tests/core") == 0
 
 

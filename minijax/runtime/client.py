@@ -386,7 +386,8 @@ def to_dlpack(buffer: Buffer) -> Any:
 
 
 def from_dlpack(capsule: Any) -> Buffer:
-    """A buffer of the host that shares a DLPack capsule's memory."""
+    """A buffer of the host that shares a DLPack capsule's memory. It has an `aval` only if JAX is
+    installed, so only `fetch` can read it."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, devices("cpu")[0], None)
 
 

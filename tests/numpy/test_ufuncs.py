@@ -107,8 +107,9 @@ def test_as_values():
     f = lambda x: -x
     assert jnp.frompyfunc(f, 1, 1) == jnp.frompyfunc(f, 1, 1) != jnp.frompyfunc(f, 1, 2)
     assert len({jnp.frompyfunc(f, 1, 1), jnp.frompyfunc(f, 1, 1), jnp.add, jnp.add}) == 2
-    assert sorted(n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)) == NAMES
     both(lambda m: lambda x: m.numpy.frompyfunc(lambda a: a + 1, 1, 1).reduce(x), X)
+    both(lambda m: lambda: sorted(
+        n for n in dir(m.numpy) if isinstance(getattr(m.numpy, n), m.numpy.ufunc)))
 
 
 @pytest.mark.parametrize("text", [
