@@ -23,7 +23,6 @@ import numpy as np
 
 # chapter 3
 
-from .boundary import public
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..source import transformed
@@ -93,7 +92,7 @@ def _as_tangent(primal, tangent):
 class _Aux:
     """The auxiliary data of a function, which has left them here when it was called.
 
-    They are put together by the iteration: the containers belong outside of the differentiation.
+    `*aux` puts them into their containers. That happens after the differentiation has ended.
     """
 
     def __iter__(self):
@@ -138,6 +137,7 @@ def stop_gradient(x: Any) -> Any:
 
 from ..source import fun_name, wraps
 from .batching import AxisData, batch_subtrace, containers, matchaxis, spec_types
+from .boundary import public
 from .extension import hooks
 from .placements import placements
 from .api_util import flatten_axes, flatten_fun
@@ -186,7 +186,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     @api_boundary
     def vmap_f(*args, **kwargs):
         checks.vmap_arguments(in_axes, args)
-        for container in containers.values():  # a library has registered some
+        for container in containers.values():  # the first one takes over, if there is any
             return container.vmap(fun, args, kwargs, in_axes, out_axes,
                                   AxisData(axis_name, axis_size, spmd_axis_name))
         leaves, in_tree = tree_flatten((args, kwargs))
@@ -345,7 +345,7 @@ def _has_tangents(aval):
 
 
 def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
-    """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
+    """The value of `fun`, its linearization, the residuals, and an iterable of the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
     checks.are_arrays(where, leaves, typeof, lambda: arg_names(fun, primals, {}))
     fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
@@ -428,7 +428,10 @@ def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
 
 
 def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence, args=()):
-    """The cotangents of the arguments' leaves, from those of the results' leaves."""
+    """The cotangents of the arguments' leaves, from those of the results' leaves.
+
+    `args` are the accumulators, if they are not new ones.
+    """
     cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
     args = args or [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
     outs = iter(transformed("transpose", backward_pass)(derivative.jaxpr, residuals, args, cts))

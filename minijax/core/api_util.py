@@ -3,8 +3,8 @@
     flatten_fun : (tree → tree), PyTreeDef → ([leaf] → [leaf]), PyTreeDef of the result
 
 The transformations work on flat lists. Each of them flattens its arguments, calls the flat
-function, and puts the results together. They share these functions, also those that set aside the
-arguments that are not transformed.
+function, and puts the results together. They share the functions of this file. Some of these set
+aside the arguments that are not transformed.
 
 Counterpart in JAX: `jax/_src/api_util.py`.
 """

@@ -30,10 +30,10 @@ from .core import (
     eval_trace,
     handled,
     raw_value_watchers,
+    show_to_watchers,
     state,
     typeof,
     value_handlers,
-    watched,
 )
 from .extension import hooks
 from .tracebacks import hide_frames
@@ -174,7 +174,7 @@ def contents(x) -> tuple[ShapedArray, Any]:
     """
     checks.concrete(x)
     if raw_value_watchers:
-        watched(x)
+        show_to_watchers(x)
     if value_handlers:
         x = handled(x)
     if isinstance(x, Array):
@@ -270,7 +270,8 @@ def direct_unary(primitive: Primitive) -> Callable:
     If nothing is traced, the evaluation rule would be called next, and it would call the NumPy
     rule. The short cut calls the NumPy rule at once, for operands of types that the shape rule has
     accepted before. It saves two thirds of the time for small arrays. Everything else goes to the
-    current trace, also if the user has set another evaluation rule.
+    current trace. So does every operand if the user has set another evaluation rule, or if an
+    extension evaluates primitives on arrays or sees their results.
     """
     if primitive not in numpy_rules:
         return primitive.bind

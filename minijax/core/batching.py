@@ -43,7 +43,7 @@ class AxisData(NamedTuple):
 # Type registry: a class of containers with batch dimensions of their own -> an object whose method
 # `vmap` maps over them, and over arrays.
 containers: dict[type, Any] = {}
-spec_types: set[type] = {int}  # the classes of what says in which dimension the examples lie
+spec_types: set[type] = {int}  # the classes of entries in `in_axes` and `out_axes`
 
 
 # ----------------------------------------------------------------------------------------------
@@ -57,13 +57,14 @@ def inserted(items: Sequence, place: int, item: Any) -> tuple:
 
 @functools.lru_cache(4096)
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """The type of one example, of an array with `size` examples along `axis`."""
+    """The type of one example, if an array of type `aval` has `size` examples along `axis`."""
     return aval if axis is None else aval.dec_rank(size, axis)
 
 
 @functools.lru_cache(4096)
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, new: Any = None) -> ShapedArray:
-    """The type of `size` examples of this type along a new dimension `axis` of placement `new`."""
+    """The inverse of `mapped_aval`: `size` examples along a new dimension `axis`, of placement
+    `new`."""
     return aval if axis is None else aval.inc_rank(size, axis, new)
 
 
@@ -145,9 +146,9 @@ primitive_batchers: dict[Primitive, Callable | WithTrace] = {}
 class WithTrace(NamedTuple):
     """An entry in `primitive_batchers` whose rule takes the trace before the other arguments.
 
-    Such primitives name axes or contain functions, in which this axis may be named. So if the axis
-    has a name, the rule also runs when no argument is batched. The rule of a Python function, which
-    may close over tracers of the trace, runs `always`.
+    Such primitives name axes, or contain functions that may name this axis. So if the axis has a
+    name, the rule also runs when no argument is batched. A rule runs `always` if the function is a
+    Python function, because it may close over tracers of the trace.
     """
 
     rule: Callable

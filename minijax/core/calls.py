@@ -33,10 +33,15 @@ class JaxprCall(NamedTuple):
     """How a primitive calls a jaxpr.
 
     `by_operand` is for parameters that have an entry for each operand or result:
-    `(params, in_sources, out_sources, shared) -> the changed parameters` of a transformed call. A
-    source is the position of the operand (or result) of the old call that the new one is, or
-    belongs to as its tangent. It is `None` for a residual, and `~i` for the cotangent of the result
-    (or operand) at the position `i`. If the operands are `shared`, other equations also read them.
+    `(params, in_sources, out_sources, shared) -> the changed parameters` of a transformed call.
+    There is a source for each operand (or result) of the new call. It says what that one was in the
+    old call:
+
+        i      the operand (or result) at position `i`, or its tangent
+        ~i     an operand is the cotangent of result `i`, a result that of operand `i`
+        None   a residual
+
+    If the operands are `shared`, other equations also read them.
 
     `inside` returns the context in which the jaxpr is transformed.
     """
@@ -65,8 +70,9 @@ def around(kind: str, primitive: Primitive, rule: Callable) -> Callable:
 
 
 def batcher(primitive: Primitive, rule: Callable) -> WithTrace:
-    """The batching rule of a primitive that calls a jaxpr. It also runs if no argument is batched,
-    where an extension says that the jaxpr may change values of this trace."""
+    """The batching rule of a primitive that calls a jaxpr. If no argument is batched, it runs only
+    if the axis has a name, or if an extension says that the jaxpr may change values of the trace.
+    """
     inner, concerns_trace = around("batching", primitive, rule), around(
         "effects", primitive, lambda **params: False)
 
@@ -132,6 +138,7 @@ def with_zero_tangents(outs: Sequence, nonzeros: Sequence[bool]) -> tuple[Sequen
 
 
 def _with_tangents(nonzeros) -> list[int]:
+    """The sources of primals and their nonzero tangents."""
     return [*range(len(nonzeros)), *partition_list(nonzeros, range(len(nonzeros)))[1]]
 
 

@@ -19,7 +19,7 @@ import contextlib
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -63,8 +63,9 @@ class ShapedArray:
     size: int
 
     def __new__(cls, shape, dtype, weak_type=False, placement=None, *, sharding=None):
+        stated = sharding or placement
         try:
-            return cls._interned[shape, dtype, weak_type, stated := sharding or placement]
+            return cls._interned[shape, dtype, weak_type, stated]
         except (KeyError, TypeError):
             if not isinstance(dtype, dtypes.ExtendedDType):
                 dtype = np.dtype(dtype)
@@ -97,7 +98,7 @@ class ShapedArray:
         """The same type, not weak."""
         return ShapedArray(self.shape, self.dtype, False, self.placement)
 
-    normalize = strip_weak_type
+    normalize = strip_weak_type  # the other name in JAX
 
     def to_tangent_aval(self) -> ShapedArray:
         """The type of a perturbation: its own for inexact types, `float0` for all others."""
@@ -105,6 +106,7 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, dtypes.float0, False, self.placement)
 
+    # The type of a cotangent is that of a tangent. JAX has several names for it.
     to_cotangent_aval = to_ct_aval = at_least_vspace = to_tangent_aval
 
     def dec_rank(self, size: int, axis: int | None) -> ShapedArray:
@@ -128,8 +130,8 @@ class ShapedArray:
     manual_axis_type = mat = property(lambda self: placements().manual_axes(self))
     memory_space = property(lambda self: placements().memory_space(self))
 
-    # A library's type says by such attributes which arrays represent a value. An array represents
-    # itself.
+    # With these attributes, the type of a library's own values says which arrays represent a value.
+    # An array represents itself.
     is_high = has_qdd = False
 
     def lo_ty(self) -> list[ShapedArray]:
@@ -230,7 +232,7 @@ def handled(x: Any) -> Any:
     return next(handlers, lambda x: x)(x)
 
 
-def watched(x: Any) -> None:
+def show_to_watchers(x: Any) -> None:
     """Call the watchers with a value, unless it is an array already."""
     for watch in () if hasattr(x, "aval") else raw_value_watchers:
         watch(x)
@@ -408,18 +410,19 @@ class Tracer(ArrayMethods):
         """The array behind the box if its contents are known, else `None`."""
         return None
 
-    def _refuse(self, refusal: Callable[[Tracer], Exception]):
+    def _refuse(self, refusal: Callable[[Tracer], Exception]) -> NoReturn:
         checks.escaped(self)
         raise refusal(self)
 
     def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
-        """`convert` of the contents, if they are known. It must be a step function, which has no
-        derivative that could be lost. So it may return a truth value or an integer, but no float.
+        """`convert` of the contents, if they are known.
+
+        `convert` must be a step function, because the derivative of its result is lost. So it may
+        return a truth value or an integer, but not a float.
         """
         value = self.concrete_value()
         if value is None:
-            checks.escaped(self)
-            raise error(self)
+            self._refuse(error)
         return convert(value)
 
     def __bool__(self):
@@ -464,6 +467,8 @@ class Primitive:
     of the results from those of the arguments. Other chapters keep their rules in tables of
     their own, keyed by primitive.
 
+    `bind` also accepts the parameters that only JAX lists. `optional.own` removes them.
+
     Args:
       name: what jaxprs print.
       multiple_results: whether the rules return a list of results.
@@ -478,7 +483,7 @@ class Primitive:
 
     multiple_results = False
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
-    # What libraries ask of a primitive.
+    # Libraries ask for these.
     call_primitive = map_primitive = ref_primitive = ref_allocating = skip_canonicalization = False
     is_effectful: Callable | None = None
 

@@ -97,7 +97,7 @@ class ExtendedDType:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """Reads a dtype as the dtype it stands for: 64-bit ones lose half when x64 is off.
+    """The dtype that a dtype stands for: unless x64 is on, 64-bit dtypes stand for 32-bit ones.
 
     Args:
       dtype: a dtype, scalar type, name, or object with a ``dtype``.
@@ -202,6 +202,7 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
 # The dtype of a value, and of several
 
 _Typed = tuple[Any, bool]  # (dtype, weak_type)
+
 
 def dtype(x: Any) -> Any:
     """The dtype of a value, or the dtype that a type, name or dtype stands for.
@@ -326,6 +327,7 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
 
 # ----------------------------------------------------------------------------------------------
 # Families of dtypes
+
 
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether the dtype ``a`` is ``b`` or belongs to the family ``b``, as `numpy.issubdtype`.

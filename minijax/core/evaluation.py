@@ -22,7 +22,8 @@ import numpy as np
 
 from . import dtypes
 
-# NumPy's function, or the pair of "reduce" and one -> another one for complex numbers (chapter 9).
+# A function of NumPy -> the function that replaces it for complex numbers (chapter 9). The key of a
+# reduction is the pair ("reduce", function).
 for_complex: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
@@ -82,8 +83,6 @@ def select_n(which, *cases):
 
 def convert(x, dtype):
     """The values in another type; from floats to integers, towards zero."""
-    if dtype.kind == "f" and x.dtype.kind in "biuf":
-        return x.astype(dtype)
     if x.dtype.kind in "biuf" and dtype.kind in "fc":  # the usual case, without questions
         return x.astype(dtype)
     if x.dtype.kind == "c" and dtype.kind != "c":
@@ -113,15 +112,16 @@ def _saturate(x, dtype):
 # whose rounding errors grow with their number. XLA adds the sums of parts.
 
 _PART = 32  # rows that are added to one total, as many as in XLA's parts
-_MANY = 256  # NumPy adds so many rows well enough, and faster
-_SHORT = 16  # elements of a row; NumPy takes as long for shorter ones
-_NARROW = 48  # elements of a row: for wider rows, NumPy's `reduceat` is slow
-_LARGE = 2**12  # elements: of fewer, other ways than NumPy's own take longer
+_MANY = 256  # rows: up to so many NumPy adds accurately enough, and faster
+_SHORT = 16  # elements of a row: for shorter rows NumPy takes no less time than for this length
+_NARROW = 48  # elements of a row: for wider rows NumPy's `reduceat` is slow
+_LARGE = 2**12  # elements of an array: for smaller arrays NumPy's own way is the fastest
 
 
 def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
-    """`ufunc.reduce`, in the way that is fast and exact for such rows and columns."""
-    if x.size >= _MANY and axes and [*axes] == [*range(axes[0], axes[0] + len(axes))]:
+    """`ufunc.reduce`. Adjacent axes are reduced as one, in a way that is fast and accurate for the
+    number of rows and their length."""
+    if x.size >= _MANY and axes and _adjacent(axes):
         first = axes[0]
         rows = math.prod([x.shape[d] for d in axes])
         before, after = x.shape[:first], x.shape[first + len(axes):]
@@ -135,6 +135,10 @@ def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
             parts = x.reshape(math.prod(before), rows, width)
             return _reduce_in_parts(ufunc, parts).reshape(before + after)
     return ufunc.reduce(x, axis=axes, **options)
+
+
+def _adjacent(axes):
+    return [*axes] == [*range(axes[0], axes[0] + len(axes))]
 
 
 def _reduce_in_parts(ufunc, x):
@@ -169,7 +173,7 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
 
 
 def extreme_of(ufunc: np.ufunc, identity: Callable) -> Callable:
-    """A maximum or minimum; `identity(dtype)` is that of no elements."""
+    """A maximum or minimum; `identity(dtype)` is the result for no elements."""
 
     def rule(x, *, axes):
         start, beside_nan = identity(x.dtype), for_complex.get(("reduce", ufunc))
@@ -200,15 +204,16 @@ def dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     out = _multiply_matrices(x, y, dimension_numbers)
     if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
         return convert(out.astype(operand, copy=False), dtype)
-    out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    out = out.real if out.dtype.kind == "c" and dtype.kind != "c" else out
     return out.astype(dtype, copy=False)
 
 
 def _compute_dtype(operand, result):
     """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
     of the operands; but at least single precision."""
-    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
-    dtype = operand if loses else result
+    loses_imaginary_parts = operand.kind == "c" and result.kind != "c"
+    loses_fractions = operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses_imaginary_parts or loses_fractions else result
     return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
 
 

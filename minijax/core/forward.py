@@ -141,7 +141,7 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
     with core.new_trace(trace):
         outs = f(*map(trace.box, primals, tangents))
         pairs = [trace.unbox(out) for out in outs]
-    # A number that is an argument of `f` is returned as an array; one that `f` made stays a number.
+    # The number in a box becomes an array, as if an operation had made it. Others stay numbers.
     primals_out = [x if x is out else lax.ensure_array(x) for out, (x, _) in zip(outs, pairs)]
     return primals_out, [tangent for _, tangent in pairs]
 

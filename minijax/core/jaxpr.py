@@ -96,12 +96,16 @@ class Record:
     __slots__ = ("__weakref__",)
 
     def replace(self, **changes):
-        """A copy with some attributes replaced. Effects are computed again if they can change."""
+        """A copy with some attributes replaced. Effects are computed again if they can change.
+
+        As in JAX, `None` leaves an attribute as it is.
+        """
         checks.replacements(changes, self)
         changes = {name: value for name, value in changes.items()
-                   if value is not None and name != "ctx"}  # an attribute of JAX's equations only
+                   if value is not None and name != "ctx"}  # `ctx` is the same for all equations
         if changes.keys() & {"eqns", "primitive", "params", "invars", "constvars"}:
             changes.setdefault("effects", None)
+        # The constructor's arguments are the slots, except that `own_params` is `params` there.
         fields = {name.removeprefix("own_"): getattr(self, name) for name in self.__slots__}
         return type(self)(**fields | changes)
 

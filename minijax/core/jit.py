@@ -59,7 +59,7 @@ jit_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
 jit_p.def_impl(around("evaluation", jit_p, _evaluate))
 # Parameters that later rooms add may have an entry for each operand.
 call_rules(jit_p, "jaxpr", by_operand=around("operands", jit_p, lambda *sources: {}))
-# The call of a function that holds the jaxpr, one function for all calls of the same jaxpr.
+# Each jaxpr is lowered to one function of the module, and each equation to a call of it.
 register_lowering(jit_p, around("lowering", jit_p, lambda ctx, *xs, jaxpr, name, **params:
                                 ctx.call(jaxpr, xs, name)))
 
@@ -167,7 +167,7 @@ def kept_program(jaxpr: ClosedJaxpr, spec: Spec, places: Any, make_module: Calla
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
     """Where an extension wants the program to run; `None` for the default device."""
-    wanted = (places(jaxpr, spec, args) for places in hooks.program_places)
+    wanted = (program_places(jaxpr, spec, args) for program_places in hooks.program_places)
     return next((places for places in wanted if places is not None), None)
 
 
@@ -176,7 +176,11 @@ def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
 
 
 class JitFunction(TracedFunction):
-    """What `jit` returns: called like the function it wraps."""
+    """What `jit` returns: called like the function it wraps.
+
+    The full `jax.jit` returns a subclass (`runtime/jit.py`). Outside of all transformations, from
+    the second call of a signature on, it runs the program without the steps of `__call__`.
+    """
 
     __slots__ = ("__dict__", "__weakref__")
 

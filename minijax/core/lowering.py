@@ -113,7 +113,7 @@ def element_text(value: Any, dtype: np.dtype) -> str:
     """One element inside `dense<…>`, exact to the bit."""
     if dtype == np.bool_:
         return "true" if value else "false"
-    if issubdtype(dtype, np.integer):  # int4, too
+    if issubdtype(dtype, np.integer):  # also for `int4`, whose `kind` is not "i"
         return str(int(value))
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
@@ -209,8 +209,7 @@ class Body:
 
     def op(self, text: str, aval: ShapedArray) -> Value:
         """Append the operation `text`, with one result of type `aval`."""
-        name = f"%{self._count}"
-        self._count += 1
+        name = self.fresh()
         self.lines.append(f"    {name} = {text}{self.location}")
         return Value(name, aval)
 
@@ -386,7 +385,7 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
     used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr)
     kept = tuple(i for i, v in enumerate(invars) if v in used)
     arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
-    unread = Value("%unread", ShapedArray((), np.dtype(bool)))
+    unread = Value("%unread", ShapedArray((), np.dtype(bool)))  # for arguments that are not kept
     results = body.inline(jaxpr, [arguments.get(i, unread) for i in range(len(invars))])
     heads = [module.argument(i, x) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
@@ -425,8 +424,8 @@ def typed_text(op: str, operands: Sequence[Value], out: ShapedArray, options: st
     return f"stablehlo.{op} {names}{options} : ({types}) -> {tensor_type(out)}"
 
 
-# An operation, or the pair of "reduce" and one -> its rule for complex numbers, of which XLA has
-# none, or one that loses digits (chapter 9).
+# An operation -> its rule for complex numbers, if XLA has no such operation on them, or one that
+# loses digits (chapter 9). The key of a reduction is the pair ("reduce", operation).
 complex_ops: dict[Any, Callable] = {}
 
 

@@ -57,7 +57,7 @@ def _integer_pow(ctx, x, *, y):
 
 def _convert_element_type(ctx, x, *, new_dtype, weak_type):
     (out,) = ctx.avals_out
-    if x.aval.dtype.kind == "c" != out.dtype.kind:
+    if x.aval.dtype.kind == "c" and out.dtype.kind != "c":
         x = emit_cast(ctx, "real", x, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
     return Value(x.name, out) if x.aval.dtype == out.dtype else convert(ctx, x, out.dtype)
 

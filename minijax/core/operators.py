@@ -87,11 +87,17 @@ _number_types: dict[tuple[type, Any], Callable] = {
 } | {(kind, np.dtype(dtypes.bfloat16)): dtypes.bfloat16 for kind in (int, float)}
 
 
+_numbers: dict[tuple, Any] = {}  # what `number_beside` has found
+_MOST_NUMBERS = 4096
+
+
 def number_beside(x: Any, aval: ShapedArray) -> Any:
-    """A Python number as a scalar of the dtype of the array of type `aval` beside it, as promotion
-    makes it. `None` if promotion has to decide."""
+    """The Python number `x` as a scalar of the dtype of `aval`, the type of the other operand.
+
+    Promotion would make the same scalar, more slowly. `None` if promotion has to decide.
+    """
     kind = type(x)
-    if (kind is float or kind is int) and x:  # 0.0 and -0.0 are equal
+    if (kind is float or kind is int) and x:  # not zero, as 0.0 and -0.0 are one key
         number = _numbers.get((x, kind, aval))
         if number is not None:
             return number
@@ -107,18 +113,14 @@ def number_beside(x: Any, aval: ShapedArray) -> Any:
     return number
 
 
-_numbers: dict[tuple, Any] = {}  # what `number_beside` has found
-_MOST_NUMBERS = 4096
-
-
 # ----------------------------------------------------------------------------------------------
 # The functions behind the operators
 
 _ORDERINGS = {prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p}  # of real numbers
 # Primitive of real numbers -> a function of complex ones, which a later chapter writes.
 of_complex: dict[Any, Callable] = {}
-# Operator -> its function of all operands. The functions below are good for integer powers, and for
-# products of vectors and matrices.
+# Operator -> its function for all operands, which a later chapter writes. Without it, `power` and
+# `matmul` below compute only integer powers, and products of vectors and matrices.
 general: dict[str, Callable] = {}
 
 _ARGUMENTS_AND_ERRORS = """
@@ -185,9 +187,12 @@ def is_bool(x: Any) -> bool:
 
 
 def _multiply_by_mask(x, y):
-    """An array times a mask. NumPy finds NaN for infinity times False, and -0.0 for a negative
-    number. XLA selects in a compiled program, where False gives 0 whatever the number is. It does
-    so if the mask has the shape of the product, and if NumPy has the inexact dtype, too."""
+    """An array times a mask, with XLA's results.
+
+    For False, NumPy gives NaN if the number is infinite, and -0.0 if it is negative. A compiled
+    program selects instead, so that False gives 0 for every number. XLA does so if the mask has the
+    shape of the product, and the product has an inexact dtype that NumPy also has.
+    """
     mask = x if is_bool(x) else y
     values, other = operands = promote_args("multiply", x, y)
     out = prim.mul_p.out_aval((typeof(values), typeof(other)), {})
@@ -224,7 +229,8 @@ COMPARISONS: dict[str, Callable] = {
 
 def power(x, y):
     """Elementwise x to the y."""
-    if "pow" in general and not (type(y) is int and typeof(x).dtype.kind != "b"):
+    is_integer_pow = type(y) is int and typeof(x).dtype.kind != "b"
+    if "pow" in general and not is_integer_pow:
         return general["pow"](x, y)
     return prim.integer_pow(x, operator.index(y))
 
@@ -280,6 +286,8 @@ def _operator(function):
 
 
 def _reflected(function):
+    """A method `other ∘ self`, which Python calls if `other` has no such operator for `self`."""
+
     def method(self, other):
         try:
             if is_arraylike(other):

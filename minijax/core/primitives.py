@@ -29,11 +29,11 @@ from .core import (
     ShapedArray,
     handled,
     raw_value_watchers,
+    show_to_watchers,
     state,
     typeof,
     value_handlers,
     vary_like,
-    watched,
 )
 
 # The kinds of element types that a primitive may accept.
@@ -140,8 +140,7 @@ def _integer_pow_type(x, *, y):
     return elementwise_type("integer_pow", [NUMBER])(x)
 
 
-integer_pow_p = make_primitive("integer_pow", _integer_pow_type,
-                               evaluation.integer_power)
+integer_pow_p = make_primitive("integer_pow", _integer_pow_type, evaluation.integer_power)
 
 
 def integer_pow(x, y: int):
@@ -197,8 +196,11 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 
 
 def short_integers(x, dtype: np.dtype):
-    """`x`; NumPy's integers of 64 bits, which become floats of `dtype`, are shortened first outside
-    of x64, eagerly as in a jitted function."""
+    """`x`, ready to be converted to `dtype`.
+
+    Unless x64 is on, 64-bit integers that become floats are shortened to 32 bits first. A jitted
+    function does this to its arguments, and both must give the same result.
+    """
     if dtype.kind not in "iub" and isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iu":
         return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
     return x
@@ -207,7 +209,7 @@ def short_integers(x, dtype: np.dtype):
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type, or under staging as a constant of the program."""
     if raw_value_watchers:
-        watched(x)
+        show_to_watchers(x)
     checks.constant(x, dtype)
     shape = () if type(x) in dtypes.python_scalar_types else np.shape(x)
     aval = ShapedArray(shape, dtype, weak_type)
@@ -264,7 +266,10 @@ def ensure_array(x):
 
 def shape_primitive(name: str, shape: Callable, numpy_rule: Callable | None,
                     typed: Callable = lambda rule: rule) -> Primitive:
-    """A primitive that moves elements. The shape of its result is `shape(x, **params)`."""
+    """A primitive that moves elements. The shape of its result is `shape(x, **params)`.
+
+    `typed` may replace the type rule by another one.
+    """
 
     def type_rule(x, **params):
         return ShapedArray(shape(x, **params), x.dtype, x.weak_type)
@@ -386,7 +391,7 @@ def transpose(x, permutation: Sequence[int]):
 
 def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
               typed: Callable = lambda rule: rule) -> Primitive:
-    """A primitive that reduces the dimensions `axes`; `typed` may change its type rule."""
+    """A primitive that reduces the dimensions `axes`. `typed` may replace its type rule."""
 
     def shape(x, *, axes):
         checks.reduction(name, x, axes, accepted)
@@ -398,14 +403,15 @@ def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
 @functools.cache
 def lowest(dtype: np.dtype):
     """The identity of `max`: minus infinity, or the least number, or False."""
-    if dtype == bool or dtypes.issubdtype(dtype, np.integer):
-        return dtype.type(dtype != bool and dtypes.iinfo(dtype).min)
+    if dtype == bool:
+        return dtype.type(False)
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtype.type(dtypes.iinfo(dtype).min)
     return np.fmin(dtype.type(-np.inf), dtypes.finfo(dtype).min)  # a float8 may have no infinity
 
 
 reduce_sum_p = reduction("reduce_sum", NUMBER, evaluation.accumulate_wide(np.add))
-reduce_max_p = reduction(
-    "reduce_max", ANY, evaluation.extreme_of(np.maximum, lowest))
+reduce_max_p = reduction("reduce_max", ANY, evaluation.extreme_of(np.maximum, lowest))
 
 
 def reduce_sum(x, axes: Sequence[int]):

@@ -44,7 +44,8 @@ from .util import merge_lists, partition_list, split_list
 class JaxprBuilder:
     """A jaxpr in the making: the equations so far, and the constants in them.
 
-    It is made inside of the first `n_outside` names of the current name stack.
+    The first `n_outside` names of the name stack belong to the surroundings, so equations leave
+    them out.
     """
 
     __slots__ = ("invars", "eqns", "_constants", "n_outside")
@@ -136,7 +137,8 @@ class DynamicJaxprTrace(Trace):
     def literal(self, value, aval):
         if not aval.weak_type and typeof(value) is aval:
             return DynamicJaxprTracer(self, self.builder.constant(value))
-        # A Python number stays weakly typed when the jaxpr is evaluated, and an array has its type.
+        # The literal must have this type when the jaxpr is evaluated: a Python number, if its type
+        # is this one, or else an array.
         number = value if type(value) in dtypes.python_scalar_types else value.item()
         value = number if typeof(number) is aval else Array(np.asarray(value, aval.dtype), aval)
         return DynamicJaxprTracer(self, Literal(value, aval))
@@ -145,10 +147,11 @@ class DynamicJaxprTrace(Trace):
         """The variable of a tracer of this trace, or a constant for another value."""
         if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x.atom
-        if isinstance(x, Tracer) and unchecked_constants.value is not None:
-            drops_dead_code(self, unchecked_constants.value)
-        elif isinstance(x, Tracer):
-            checks.outer_tracer(self, x, shapes_only.value)
+        if isinstance(x, Tracer):  # of another trace
+            if (drop_dead_code := unchecked_constants.value) is not None:
+                drop_dead_code_at_end(self, drop_dead_code)
+            else:
+                checks.outer_tracer(self, x, shapes_only.value)
         return self.builder.constant(x)
 
     def process_primitive(self, primitive, args, params):
@@ -212,7 +215,7 @@ def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
             bottom = state.trace
             while bottom.parent is not None:
                 bottom = bottom.parent
-            drops_dead_code(bottom, drop_dead_code)
+            drop_dead_code_at_end(bottom, drop_dead_code)
     if settings.check_tracer_leaks.value:
         checks.leaks(trace)
     if settings.enable_checks.value:
@@ -236,19 +239,19 @@ def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugIn
 # ----------------------------------------------------------------------------------------------
 # Values of other traces as constants.
 
-# While it is set, no tracer of another trace is refused. A trace that meets such a tracer drops its
-# dead code when it ends, by this function, because dead code may read the tracer.
+# While it is set, no tracer of another trace is refused. Dead code may read such a tracer. So a
+# trace that meets one removes its dead code when it ends, and the setting is the function for that.
 unchecked_constants = settings.State("", None, lambda drop_dead_code: drop_dead_code, "")
 
-# While it is true, jaxprs are traced for the types of their results, and will not run. So a value
-# of the transformation above may be a constant of theirs.
+# While it is true, jaxprs are traced only for the types of their results, and never run. So tracers
+# that would otherwise be refused may be constants of these jaxprs.
 shapes_only = settings.State("", False, bool, "")
 
 _with_dead_code: weakref.WeakKeyDictionary[Trace, Callable] = weakref.WeakKeyDictionary()
 
 
-def drops_dead_code(trace: Trace, drop_dead_code: Callable) -> None:
-    """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
+def drop_dead_code_at_end(trace: Trace, drop_dead_code: Callable) -> None:
+    """When `trace` ends, `drop_dead_code` will be applied to its jaxpr."""
     if trace.staging:
         _with_dead_code[trace] = drop_dead_code
 

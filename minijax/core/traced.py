@@ -55,8 +55,8 @@ class Call(NamedTuple):
 class Tracing(NamedTuple):
     """A traced function: its jaxpr, and the structure of its result.
 
-    `outer_tracers` are the values that the function closed over and that are no arrays, such as
-    tracers of outer traces. They are the jaxpr's first arguments.
+    `outer_tracers` are the values that the function closed over, if one of them is not an array: it
+    may be a tracer of an outer trace. They are the jaxpr's first arguments.
     """
 
     jaxpr: ClosedJaxpr

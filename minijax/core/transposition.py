@@ -76,8 +76,9 @@ def is_undefined_primal(x) -> bool:
 
 
 # primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
-# Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents, and one
-# of them is not `Zero`. The cotangents of operands that are not linear are ignored.
+# Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents. One of
+# them is not `Zero`, unless the equation has effects or the rule is a `TransposeOfZeros`. The
+# cotangents of operands that are not linear are ignored.
 primitive_transposes: dict[Primitive, Callable] = {}
 
 
@@ -108,11 +109,11 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
             env[v].accum(ct)
     all_zero = _all_zero(cts)
     for eqn in at_sources([eqn for eqn, _ in reversed(linear_eqns)]):
-        _, operands = linear_eqns.pop()
-        cts = [env.pop(v).freeze() for v in eqn.outvars]
+        _, operands = linear_eqns.pop()  # they are released when their equation is done
+        out_cts = [env.pop(v).freeze() for v in eqn.outvars]
         of_zeros = type(primitive_transposes.get(eqn.primitive)) is TransposeOfZeros
-        if eqn.effects or not _all_zero(cts) or (of_zeros and not all_zero):
-            for x, ct in zip(operands, _transpose_eqn(eqn, cts, operands)):
+        if eqn.effects or not _all_zero(out_cts) or (of_zeros and not all_zero):
+            for x, ct in zip(operands, _transpose_eqn(eqn, out_cts, operands)):
                 if isinstance(x, UndefinedPrimal):
                     x.accum(ct)
     return [x.freeze() if type(x) is UndefinedPrimal else None for x in args]
@@ -136,7 +137,7 @@ def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[tuple[JaxprEqn, list]]:
                 env[v] = accumulators.get(type(v.aval), UndefinedPrimal)(v.aval)
             yield eqn, operands
         else:
-            for _ in at_sources([eqn]):
+            for _ in at_sources([eqn]):  # one round, in which operations come from its source
                 outs = eqn.primitive.bind(*operands, **eqn.own_params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
@@ -221,7 +222,6 @@ deftranspose(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
 deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
-
 def _select_n_transpose(ct, which, *cases):
     """The cotangent of a case is zero where another case was selected."""
     checks.linear(lax.select_n_p, not is_undefined_primal(which))
@@ -293,10 +293,13 @@ deftranspose(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpo
 
 
 def project_accums(jaxpr: ClosedJaxpr, operands: Sequence) -> tuple[tuple, list, tuple]:
-    """How a call passes operands on: known ones as values, accumulators as such.
+    """The operands of a call, as arguments of the transposed call.
+
+    An `UndefinedPrimal` is not an argument. For another accumulator (chapter 15) the argument is
+    its `ref`, the reference to which cotangents are added.
 
     Returns:
-      for each operand its class as an accumulator, or `None`; the values; and their types.
+      for each operand its class as an accumulator, or `None` for a value; the values; their types.
     """
     kinds = tuple(type(x) if is_undefined_primal(x) else None for x in operands)
     passed = [(x, aval) if kind is None else (x.ref, typeof(x.ref)) for x, aval, kind in zip(

@@ -392,12 +392,12 @@ def opened(tree: Any, is_leaf: IsLeaf = None) -> tuple[PyTreeDef, list[tuple[Key
 
 
 def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
-    """The path to each leaf; empty paths if a registered class refuses to be rebuilt of numbers."""
+    """The path to each leaf; empty paths if a registered class cannot hold numbers as leaves."""
     try:
-        leaves = treedef.unflatten(range(treedef.num_leaves))
+        tree = treedef.unflatten(range(treedef.num_leaves))
     except Exception:
         return [()] * treedef.num_leaves
-    return [path for path, _ in leaves_with_path(leaves)]
+    return [path for path, _ in leaves_with_path(tree)]
 
 
 def leaves_with_path(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

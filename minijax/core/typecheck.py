@@ -2,8 +2,9 @@
 
     check_jaxpr : Jaxpr → nothing, or an error
 
-Jaxprs that were traced are. The check is for jaxprs that a program has put together, and for rules
-of primitives: the setting `enable_checks` runs it on each jaxpr that is made.
+A traced jaxpr is well typed if the rules of its primitives are right. The check finds wrong rules,
+and errors in jaxprs that a program has put together. The setting `enable_checks` runs it on each
+jaxpr that is traced.
 
 In JAX: `jax/_src/core.py`.
 """

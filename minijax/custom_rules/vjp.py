@@ -38,7 +38,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
 from ..core.placements import placements
-from ..core.staging import drops_dead_code, jaxpr_of, staging_rules, unchecked_constants
+from ..core.staging import drop_dead_code_at_end, jaxpr_of, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError
@@ -466,7 +466,7 @@ def _transpose(cts, *operands, num_res, bwd, out_avals, symbolic_zeros, in_zeros
 def _stage_lin(trace, args, params):
     """Staging: the equation is kept only if a result of the jaxpr depends on it. Then its residuals
     must belong to a trace that is still running."""
-    drops_dead_code(trace, without_dead_code)
+    drop_dead_code_at_end(trace, without_dead_code)
     with unchecked_constants(without_dead_code):
         return trace.default_process_primitive(custom_lin_p, args, params)
 
