@@ -1,8 +1,8 @@
 """Chapter 1: which dtypes are there, and what is the dtype of an operation on two of them?
 
-minijax has NumPy's numeric dtypes and ``bfloat16``; `lax/dtypes.py` adds the narrow ones, such as
-8-bit floats and 4-bit integers. A dtype may be *weak*: ``x * 2.0`` should not turn a ``bfloat16``
-array into ``float32`` because Python's floats happen to be wide. So Python scalars carry a dtype
+minijax has NumPy's numeric dtypes and `bfloat16`; `lax/dtypes.py` adds the narrow ones, such as
+8-bit floats and 4-bit integers. A dtype may be *weak*: `x * 2.0` should not turn a `bfloat16`
+array into `float32` because Python's floats happen to be wide. So Python scalars carry a dtype
 that yields to any other dtype of their kind.
 
 The result of an operation between several dtypes is their least upper bound in a lattice, which
@@ -68,10 +68,10 @@ class extended(np.generic):
 
 
 class ExtendedDType:
-    """Base class of dtypes that NumPy does not have; ``type`` is a subclass of `extended`.
+    """Base class of dtypes that NumPy does not have; `type` is a subclass of `extended`.
 
     An element has no operations but those of its own primitives. NumPy and XLA store it as one
-    element of the dtype ``storage``, so that it can be moved about like any other.
+    element of the dtype `storage`, so that it can be moved about like any other.
     """
 
     type: type[extended]
@@ -100,9 +100,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that a dtype stands for: unless x64 is on, 64-bit dtypes stand for 32-bit ones.
 
     Args:
-      dtype: a dtype, scalar type, name, or object with a ``dtype``.
+      dtype: a dtype, scalar type, name, or object with a `dtype`.
     Raises:
-      TypeError: ``dtype`` is not a dtype.
+      TypeError: `dtype` is not a dtype.
 
         >>> from minijax import dtypes
         >>> dtypes.canonicalize_dtype("float64")
@@ -121,7 +121,7 @@ def is_valid(dtype: Any) -> bool:
 
 
 def python_scalar_dtype(scalar_type: type) -> np.dtype:
-    """The dtype of the values of ``bool``, ``int``, ``float`` or ``complex``."""
+    """The dtype of the values of `bool`, `int`, `float` or `complex`."""
     dtype = python_scalar_dtypes[scalar_type]
     return dtype if enable_x64.value else short_of.get(dtype, dtype)
 
@@ -135,7 +135,7 @@ def storage_dtype(dtype: Any) -> np.dtype:
 
 @functools.cache
 def short_name(dtype: Any) -> str:
-    """The name in jaxprs: ``f32``, ``bf16``, ``i8``, ``u8``, ``c64``, ``bool``, ``float0``.
+    """The name in jaxprs: `f32`, `bf16`, `i8`, `u8`, `c64`, `bool`, `float0`.
 
         >>> from minijax import dtypes
         >>> dtypes.short_name(dtypes.canonicalize_dtype("int64"))
@@ -189,7 +189,7 @@ def _upper_bounds(lattice: Mapping[Node, tuple[Node, ...]]) -> dict[Node, frozen
 
 @functools.lru_cache(4096)
 def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
-    """The lowest type that every one of ``nodes`` can be promoted to."""
+    """The lowest type that every one of `nodes` can be promoted to."""
     bounds = _upper_bounds(PROMOTIONS if x64 else PROMOTIONS_32_BITS)
     checks.lattice_nodes(nodes, bounds)
     common = frozenset.intersection(*(bounds[node] for node in nodes))
@@ -210,7 +210,7 @@ def dtype(x: Any) -> Any:
     Arrays and tracers keep theirs; everything else is canonicalised.
 
     Raises:
-      TypeError: ``x`` has no dtype, or one that arrays cannot have.
+      TypeError: `x` has no dtype, or one that arrays cannot have.
     """
     if hasattr(x, "aval"):
         return x.aval.dtype
@@ -227,7 +227,7 @@ def dtype(x: Any) -> Any:
 
 
 def _dtype_of_object(x: Any) -> Any:
-    """The dtype of a NumPy value, a scalar type object such as ``jnp.float32``, or a look-alike."""
+    """The dtype of a NumPy value, a scalar type object such as `jnp.float32`, or a look-alike."""
     attribute = getattr(x, "dtype", None)
     if isinstance(attribute, (np.dtype, ExtendedDType)):
         return attribute
@@ -252,12 +252,12 @@ _result_memo: dict[Any, _Typed] = {}
 
 
 def lattice_result_type(*args: Any) -> _Typed:
-    """The dtype that an operation on ``args`` gives, and whether it is weak.
+    """The dtype that an operation on `args` gives, and whether it is weak.
 
     Args:
       *args: arrays, tracers, avals, Python or NumPy scalars, dtypes, scalar types.
     Returns:
-      ``(dtype, weak_type)``.
+      `(dtype, weak_type)`.
     Raises:
       TypePromotionError: the dtypes have no common promotion.
 
@@ -293,7 +293,7 @@ def _promote(typed: frozenset[_Typed], mode: str, x64: bool) -> _Typed:
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
-    """The dtype that both ``a`` and ``b`` promote to; ``int``, ``float``, ``complex`` are weak.
+    """The dtype that both `a` and `b` promote to; `int`, `float`, `complex` are weak.
 
     Raises:
       TypePromotionError: no dtype is above both.
@@ -330,9 +330,9 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether the dtype ``a`` is ``b`` or belongs to the family ``b``, as `numpy.issubdtype`.
+    """Whether the dtype `a` is `b` or belongs to the family `b`, as `numpy.issubdtype`.
 
-    It also accepts ``bfloat16``, the other small dtypes, and extended dtypes such as random keys.
+    It also accepts `bfloat16`, the other small dtypes, and extended dtypes such as random keys.
 
         >>> from minijax import dtypes
         >>> import numpy as np

@@ -138,6 +138,7 @@ def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
 
 
 def _adjacent(axes):
+    """Whether the axes follow one another."""
     return [*axes] == [*range(axes[0], axes[0] + len(axes))]
 
 

@@ -169,6 +169,7 @@ def defjvp2(primitive: Primitive, *rules: Callable | None) -> None:
 
 
 def _sum_of_parts(primitive, rules, primals, tangents, **params):
+    """The JVP rule that `defjvp2` enters: one part for each tangent that is not zero."""
     ans = primitive.bind(*primals, **params)
     parts = [rule(t, ans, *primals, **params) for rule, t in zip(rules, tangents)
              if rule is not None and type(t) is not Zero]
@@ -207,11 +208,13 @@ def defbilinear_jvp(primitive: Primitive) -> None:
 
 
 def _const(like, value):
+    """The scalar `value` in the dtype of `like`; weak only if `like` is a weak scalar."""
     aval = typeof(like)
     return lax.constant(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
 def _one(like):
+    """The scalar 1 in the dtype of `like`; weak if `like` is."""
     return lax.constant(1, typeof(like).dtype, typeof(like).weak_type)
 
 
@@ -287,6 +290,7 @@ defjvp2(lax.reduce_max_p, reduce_extreme_jvp)
 
 
 def _select_n_jvp(primals, tangents):
+    """Select among the tangents as among the cases. At least one of them is not zero."""
     which, *cases = primals
     out = lax.select_n_p.bind(which, *cases)
     zero = zeros(typeof(next(t for t in tangents[1:] if type(t) is not Zero)))

@@ -91,6 +91,7 @@ class JaxprBuilder:
 
 
 def _owned(x):
+    """A constant that its owner cannot change. (An array of dtype `float0` has no contents.)"""
     return as_array(x) if isinstance(x, np.ndarray) and x.itemsize else x
 
 
@@ -224,6 +225,7 @@ def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
 
 
 def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence):
+    """The atoms of what `fun` returns for new arguments, and its static result."""
     outs, static = fun(*map(trace.new_arg, in_avals))
     checks.traced_results(outs, trace.debug_info, typeof)
     return [trace.atom(out) for out in outs], static

@@ -461,7 +461,7 @@ class _HashableCallableShim:
     """A callable in which `functools.partial` does not recognise a partial."""
 
     fun: Callable
-    args = property(lambda self: self.fun.args)
+    args = property(lambda self: self.fun.args)  # libraries read the arguments of a partial
 
     def __call__(self, *args, **kwargs):
         return self.fun(*args, **kwargs)

@@ -115,6 +115,7 @@ def _bind(scope: set[Var], v: Var) -> None:
 
 
 def _result_avals(eqn: JaxprEqn, in_avals: list[ShapedArray]) -> Sequence[ShapedArray]:
+    """The types of the results, by the primitive's rule. Errors of the rule become `_IllTyped`."""
     rule = custom_typechecks.get(eqn.primitive.name)
     try:
         if rule is not None:
