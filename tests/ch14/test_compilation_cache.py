@@ -113,7 +113,7 @@ def test_the_events_are_those_of_jax(tmp_path):
 
 def test_the_public_names_are_those_of_jax():
     def names(m):
-        return {name for name in vars(m) if not name.startswith("_")}
+        return {name for name in dir(m) if not name.startswith("_")}
 
     assert names(facade) == names(jax_cache)
     facade.set_cache_dir("/nowhere")
