@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import need_jax
 from tools import cut
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,11 +19,11 @@ TESTED = 8  # the programs that chapters 9 and 10 are tested with need the NumPy
 
 
 @pytest.mark.parametrize("chapter", range(1, TESTED + 1))
+@pytest.mark.live_jax
 def test_cut(chapter, tmp_path):
     """A sample of the core's tests: all of them run against the core alone."""
     folder = cut.cut(chapter, tmp_path)
     assert cut.import_all(folder) == 0
-    need_jax()
     assert cut.test(folder, chapter, "-x", "--sample", "9") == 0
 
 
@@ -33,11 +32,11 @@ def test_a_later_cut_imports(chapter, tmp_path):
     assert cut.import_all(cut.cut(chapter, tmp_path)) == 0
 
 
+@pytest.mark.live_jax
 def test_the_core_stands_alone(tmp_path):
     """Without checks, short cuts, compatibility and all later rooms."""
     folder = cut.cut_core(tmp_path)
     assert cut.import_all(folder) == 0
-    need_jax()
     assert cut.test_paths(folder, "-x", "tests/core") == 0
 
 

@@ -20,7 +20,7 @@ import pytest
 import minijax
 from tests.ch14 import several_processes
 from tests.conftest import QUICK_COMPILATION
-from tests.oracle import jax, need_jax
+from tests.oracle import jax
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = os.environ | {
@@ -209,9 +209,8 @@ def test_several_processes_compute_what_one_does_and_jax(launched):
     "global_array_to_host_local_array(np.arange(8), mesh, x)",
     "global_array_to_host_local_array(jnp.arange(8), mesh, None)",
 ])
+@pytest.mark.live_jax
 def test_utilities_in_one_process_are_jaxs(call):
-    need_jax()
-
     def outcome(library):
         utils = importlib.import_module(f"{library.__name__}.experimental.multihost_utils")
         mesh, x = library.make_mesh((8,), ("x",)), library.P("x")

@@ -11,7 +11,7 @@ Tests that need JAX itself take `jax` and `jnp` from here, and are left out wher
 Setting `MINIJAX_TEST_SUBJECT=jax` compares JAX with itself: a test that fails then is wrong.
 """
 
-from tests.oracle.namespaces import MODE, jax, jnp, need_jax, oracle, subject  # isort: skip  (JAX first)
+from tests.oracle.namespaces import MODE, jax, jnp, oracle, subject  # isort: skip  (JAX first)
 from tests.oracle.stored import Answer
 from tests.oracle.compare import ask, assert_same, both, run
 from tests.oracle.text import jaxpr_text
@@ -25,7 +25,6 @@ __all__ = [
     "jax",
     "jaxpr_text",
     "jnp",
-    "need_jax",
     "oracle",
     "run",
     "subject",

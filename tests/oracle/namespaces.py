@@ -62,14 +62,6 @@ def _import_jax() -> Any:
     return library
 
 
-def need_jax() -> None:
-    """Leave a test out if JAX is not imported. For tests that use JAX by other ways than `jax`."""
-    if MODE == "stored":
-        from tests.oracle.absent import NeedsJax
-
-        raise NeedsJax("needs JAX itself", allow_module_level=True)
-
-
 jax: Any = _import_jax()
 jnp: Any = jax.numpy
 oracle: Any = jax

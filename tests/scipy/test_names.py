@@ -7,7 +7,6 @@ import inspect
 
 import pytest
 
-from tests.oracle import need_jax
 from tests.scipy.test_distributions import PARAMETERS
 
 DISTRIBUTIONS = [*PARAMETERS, "dirichlet", "multinomial", "multivariate_normal"]
@@ -27,8 +26,8 @@ def parameters(function) -> list[tuple]:
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.live_jax
 def test_names_and_parameters(name):
-    need_jax()
     expected = public(importlib.import_module(f"jax.{name}"))
     actual = importlib.import_module(f"minijax.{name}")
     assert [key for key in expected if not hasattr(actual, key)] == []
