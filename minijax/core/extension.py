@@ -44,7 +44,9 @@ class Extension:
         cls._overridden = tuple(defined & points.keys())
 
     def evaluate(self, primitive: Any, args: Sequence, params: dict) -> Any:
-        """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule."""
+        """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule. It is
+        not asked about a jitted function that runs its program, unless an extension in force also
+        has `after_evaluation`."""
         return NotImplemented
 
     def evaluate_placed(self, primitive: Any, args: Sequence, params: dict) -> Any:

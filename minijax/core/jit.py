@@ -195,6 +195,7 @@ class JitFunction(TracedFunction):
         call = self._call(args, kwargs)
         tracing = self._traced(call)
         alone = state.trace is eval_trace and not tracing.outer_tracers
+        # Extensions that look at results see the call as the evaluation of one primitive.
         run = self._run if alone and not hooks.after_evaluation else self._bind
         return tracing.out_tree.unflatten(run(call, tracing))
 
