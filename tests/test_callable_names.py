@@ -37,6 +37,7 @@ DECLARED = {
     "api_util.flatten_fun", "api_util.flatten_fun_nokwargs",  # objects without a name
     "interpreters.ad.zeros_like_aval", "interpreters.mlir.LoweringRuleContext",
     "interpreters.mlir.ModuleContext",
+    "stages.Wrapped",  # a protocol there, and PjitFunction the class of what `jit` returns; here they are one
 }  # fmt: skip
 
 
@@ -55,6 +56,7 @@ def names_of(objects: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("module", MODULES)
+@pytest.mark.live_jax
 def test_callables_have_jaxs_names(module):
     ours, wanted = public(subject, module), names_of(public(jax, module))
     assert wanted.keys() & ours.keys() or module == "typing"
