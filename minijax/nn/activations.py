@@ -71,7 +71,7 @@ def relu6(x):
 relu6.defjvps(lambda t, ans, x: select((x > 0) & (x < 6), t, full_like(t, 0)))
 
 
-@staged
+@staged(eager=False)
 def hard_sigmoid(x):
     """relu6(x + 3) / 6.
 
@@ -81,7 +81,7 @@ def hard_sigmoid(x):
     return relu6(ensure_arraylike("hard_sigmoid", x) + 3.) / 6.
 
 
-@staged
+@staged(eager=False)
 def hard_silu(x):
     """x · hard_sigmoid(x); also called `hard_swish`.
 
@@ -95,7 +95,7 @@ def hard_silu(x):
 hard_swish = hard_silu
 
 
-@staged
+@staged(eager=False)
 def squareplus(x, b=4):
     """(x + √(x² + b)) / 2, a smooth `relu` without exponentials.
 
@@ -106,7 +106,7 @@ def squareplus(x, b=4):
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
-@staged
+@staged(eager=False)
 def softplus(x):
     """log(1 + eˣ), without overflow.
 
@@ -116,7 +116,7 @@ def softplus(x):
     return jnp.logaddexp(x, 0)
 
 
-@staged
+@staged(eager=False)
 def sparse_plus(x):
     """0 below -1, `x` above 1, and between them the parabola (x + 1)² / 4.
 
@@ -172,7 +172,7 @@ def silu(x):
 swish = silu
 
 
-@staged
+@staged(eager=False)
 def mish(x):
     """x · tanh(softplus(x)).
 
@@ -183,7 +183,7 @@ def mish(x):
     return x * jnp.tanh(softplus(x))
 
 
-@staged
+@staged(eager=False)
 def log_sigmoid(x):
     """log(sigmoid(x)), without overflow.
 
@@ -193,7 +193,7 @@ def log_sigmoid(x):
     return -softplus(-ensure_arraylike("log_sigmoid", x))
 
 
-@staged
+@staged(eager=False)
 def elu(x, alpha=1.0):
     """`x` where it is positive, else alpha · (eˣ - 1).
 
@@ -217,7 +217,7 @@ def leaky_relu(x, negative_slope=1e-2):
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
-@staged
+@staged(eager=False)
 def hard_tanh(x):
     """`x` brought into the interval from -1 to 1.
 
@@ -228,7 +228,7 @@ def hard_tanh(x):
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
-@staged
+@staged(eager=False)
 def celu(x, alpha=1.0):
     """max(x, 0) + alpha · (e^(min(x, 0) / alpha) - 1): an `elu` with a continuous derivative.
 
@@ -238,7 +238,7 @@ def celu(x, alpha=1.0):
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
-@staged
+@staged(eager=False)
 def selu(x):
     """An `elu` scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017).
 

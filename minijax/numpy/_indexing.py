@@ -63,7 +63,8 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     return _take(a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
-@staged(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+@staged(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"),
+        eager=False)
 def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
           indices_are_sorted=False, fill_value=None):
     check_no_out("take", out)
@@ -102,7 +103,7 @@ def _take_mode(indices, size, mode):
     raise ValueError(f"Invalid mode {mode!r} for jnp.take. Use 'fill', 'wrap' or 'clip'.")
 
 
-@staged(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+@staged(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"), eager=False)
 def take_along_axis(arr, indices, axis: int | None = -1,
                     mode: str | GatherScatterMode | None = None, fill_value=None, *,
                     wrap_negative_indices: bool | None = None):

@@ -51,35 +51,35 @@ def _without_nans(name, kind, a, nan_if_all_nan, where, **kwargs):
     return _where(all_nan, constant_like(a, np.nan), out)
 
 
-@staged(static_argnames=("axis", "keepdims"))
+@staged(static_argnames=("axis", "keepdims"), eager=False)
 def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element, NaNs left out; arguments as for `min`."""
     return _without_nans("nanmin", MIN, a, initial is None, where, axis=axis, out=out,
                          keepdims=keepdims, initial=initial)
 
 
-@staged(static_argnames=("axis", "keepdims"))
+@staged(static_argnames=("axis", "keepdims"), eager=False)
 def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The greatest element, NaNs left out; arguments as for `max`."""
     return _without_nans("nanmax", MAX, a, initial is None, where, axis=axis, out=out,
                          keepdims=keepdims, initial=initial)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The sum, NaNs left out; arguments as for `sum`."""
     return _without_nans("nansum", SUM, a, False, where, axis=axis, out=out, keepdims=keepdims,
                          initial=initial, dtype=user_dtype(dtype, "nansum"))
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The product, NaNs left out; arguments as for `prod`."""
     return _without_nans("nanprod", PROD, a, False, where, axis=axis, out=out, keepdims=keepdims,
                          initial=initial, dtype=user_dtype(dtype, "nanprod"))
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
     """The mean, NaNs left out; arguments as for `mean`."""
     a, where = ensure_arraylike("nanmean", a), check_mask("nanmean", where)

@@ -80,7 +80,7 @@ def polysub(a1, a2) -> Any:
     return polyadd(a1, -a2)
 
 
-@staged(static_argnames=("m",))
+@staged(static_argnames=("m",), eager=False)
 def polyder(p, m: int = 1) -> Any:
     """The coefficients of the `m`-th derivative of a polynomial.
 
@@ -97,7 +97,7 @@ def polyder(p, m: int = 1) -> Any:
     return p[:-m] * _falling_powers(arange(m, len(p), dtype=p.dtype), m)[::-1] if m else p
 
 
-@staged(static_argnames=("m",))
+@staged(static_argnames=("m",), eager=False)
 def polyint(p, m: int = 1, k=None) -> Any:
     """The coefficients of the `m`-th integral of a polynomial.
 

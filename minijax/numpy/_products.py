@@ -172,7 +172,7 @@ def outer(a, b, out=None):
     return multiply(expand_dims(ravel(a), (1,)), expand_dims(ravel(b), (0,)))
 
 
-@staged
+@staged(eager=False)
 def kron(a, b):
     """The Kronecker product: each element of `a` times the whole of `b`."""
     a, b = promote_dtypes(*ensure_arraylikes("kron", a, b))
@@ -182,7 +182,7 @@ def kron(a, b):
     return reshape(blocks, [math.prod(sizes) for sizes in zip(a.shape, b.shape)])
 
 
-@staged(static_argnames=("axisa", "axisb", "axisc", "axis"))
+@staged(static_argnames=("axisa", "axisb", "axisc", "axis"), eager=False)
 def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
     """The cross product of vectors of two or three components.
 

@@ -393,7 +393,7 @@ def _correction(ddof, correction):
     return correction
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
          a_mean=None):
     where = check_mask("var", where)
@@ -431,7 +431,7 @@ def var_dtypes(a_dtype, dtype):
     return (np.dtype("float32") if working in _F16 else working), dtype
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def _std(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
          mean=None):
     where = check_mask("std", where)

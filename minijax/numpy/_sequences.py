@@ -90,7 +90,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     return result
 
 
-@staged(static_argnames=("axis", "edge_order"))
+@staged(static_argnames=("axis", "edge_order"), eager=False)
 def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     """The derivative by central differences (one-sided at the ends), for each axis.
 
@@ -148,7 +148,7 @@ def _gradient_along(a, h, axis):
     return concatenate((low, inner, high), axis)
 
 
-@staged(static_argnames=("axis",))
+@staged(static_argnames=("axis",), eager=False)
 def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     """The integral by the trapezoidal rule.
 
@@ -172,7 +172,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     return 0.5 * (step * (y[..., 1:] + y[..., :-1])).sum(-1)
 
 
-@staged(static_argnames=("axis",))
+@staged(static_argnames=("axis",), eager=False)
 def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     """`p` with jumps of more than half a period between neighbours taken out.
 
@@ -201,7 +201,7 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     return concatenate((first, rest), axis)
 
 
-@staged(static_argnames=("N", "increasing"))
+@staged(static_argnames=("N", "increasing"), eager=False)
 def vander(x, N: int | None = None, increasing: bool = False):
     """The matrix of the powers of the elements of a vector, falling from `N - 1` to 0.
 

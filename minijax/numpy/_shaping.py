@@ -478,7 +478,7 @@ def resize(a, new_shape):
 # Diagonals and triangles
 
 
-@staged(static_argnames=("k",))
+@staged(static_argnames=("k",), eager=False)
 def tril(m, k: int = 0):
     """`m` with zeros above a diagonal; `k` as for `eye`.
 
@@ -489,7 +489,7 @@ def tril(m, k: int = 0):
     return select(mask, m, lax.full_like(m, 0))
 
 
-@staged(static_argnames=("k",))
+@staged(static_argnames=("k",), eager=False)
 def triu(m, k: int = 0):
     """`m` with zeros below a diagonal; `k` as for `eye`.
 
@@ -508,7 +508,7 @@ def _triangle(name, m, k):
     return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
 
 
-@staged(static_argnames=("axis1", "axis2", "dtype"))
+@staged(static_argnames=("axis1", "axis2", "dtype"), eager=False)
 def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     """The sum along a diagonal.
 
@@ -575,7 +575,7 @@ def diag(v, k: int = 0):
     return _diag(ensure_arraylike("diag", v), operator.index(k))
 
 
-@staged(static_argnames=("k",))
+@staged(static_argnames=("k",), eager=False)
 def _diag(v, k):
     if v.ndim == 2:
         return diagonal(v, k)

@@ -78,7 +78,7 @@ def clip(arr=None, /, min=None, max=None):
     return asarray(arr)
 
 
-@staged
+@staged(eager=False)
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """`x` with numbers in the place of NaN and infinities.
 
@@ -102,13 +102,13 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     return _where(isneginf(out), asarray(neginf, x.dtype), out)
 
 
-@staged
+@staged(eager=False)
 def fmin(x1, x2):
     """Elementwise minimum; of a number and NaN, the number."""
     return where(bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
 
 
-@staged
+@staged(eager=False)
 def fmax(x1, x2):
     """Elementwise maximum; of a number and NaN, the number."""
     return where(bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
@@ -118,7 +118,7 @@ def fmax(x1, x2):
 # Closeness
 
 
-@staged(static_argnames=("equal_nan",))
+@staged(static_argnames=("equal_nan",), eager=False)
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     """Elementwise: |a - b| ≤ atol + rtol |b|, or equal.
 
@@ -140,7 +140,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     return logical_or(out, both_nan) if equal_nan else out
 
 
-@staged(static_argnames=("equal_nan",))
+@staged(static_argnames=("equal_nan",), eager=False)
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     """Whether all elements are close, see `isclose`; a boolean array without dimensions."""
     check_arraylike("allclose", a, b)
@@ -238,7 +238,7 @@ def _wrap(x, half_period):
     return lax.sub(nonnegative, half)
 
 
-@staged
+@staged(eager=False)
 def hypot(x1, x2, /):
     """Elementwise length of the vector (x1, x2), without overflow.
 
@@ -260,7 +260,7 @@ def hypot(x1, x2, /):
     return _where(infinite, constant_like(out, np.inf), out)
 
 
-@staged
+@staged(eager=False)
 def heaviside(x1, x2, /):
     """Elementwise step: 0 for negative x1, 1 for positive, x2 at zero."""
     x1, x2 = promote_dtypes_inexact(*ensure_arraylikes("heaviside", x1, x2))
@@ -269,7 +269,7 @@ def heaviside(x1, x2, /):
     return _where(negative, zero, _where(positive, one, _where(lax.ne(x1, x1), x1, x2)))
 
 
-@staged
+@staged(eager=False)
 def sinc(x, /):
     """Elementwise sin(πx) / (πx), and 1 at 0."""
     (x,) = promote_dtypes_inexact(ensure_arraylike("sinc", x))

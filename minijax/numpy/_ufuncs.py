@@ -264,7 +264,7 @@ def angle(z, deg: bool = False):
     return degrees(out) if deg else out
 
 
-@staged
+@staged(eager=False)
 def signbit(x, /):
     """Elementwise: is x negative, zero with a minus sign included?
 
@@ -285,7 +285,7 @@ def signbit(x, /):
     return convert(right_shift(bits, info.nexp + info.nmant), np.dtype(bool))
 
 
-@staged
+@staged(eager=False)
 def copysign(x1, x2, /):
     """Elementwise abs(x1) with the sign of x2; in floating point.
 
@@ -596,7 +596,7 @@ def float_power(x, y, /):
     return lax.pow(*promote_args_inexact("float_power", x, y))
 
 
-@staged
+@staged(eager=False)
 def floor_divide(x1, x2, /):
     """Elementwise x1 // x2, rounded down.
 
@@ -633,7 +633,7 @@ def _float_divmod(x1, x2):
     return rounding.round(div), mod
 
 
-@staged
+@staged(eager=False)
 def remainder(x1, x2, /):
     """Elementwise x1 % x2: the remainder, with the sign of x2.
 
@@ -665,7 +665,7 @@ def fmod(x1, x2, /):
     return lax.rem(*promote_args_numeric("fmod", x1, x2))
 
 
-@staged
+@staged(eager=False)
 def divmod(x1, x2, /):
     """Elementwise (x1 // x2, x1 % x2)."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)

@@ -29,7 +29,7 @@ from ..special import comb
 # Of blocks and of diagonals
 
 
-@staged
+@staged(eager=False)
 def block_diag(*arrs):
     """The matrix with these blocks along its diagonal, and zeros elsewhere.
 
