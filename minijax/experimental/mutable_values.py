@@ -21,7 +21,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.batching import BatchTracer, primitive_batchers
-from ..core.core import Primitive, Tracer, pytype_aval_mappings, state, typeof
+from ..core.core import (
+    Primitive, ShapedArray, Tracer, pytype_aval_mappings, state, typeof,
+)
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
@@ -425,6 +427,14 @@ class _HiCalls:
 
         return _with_closures(run)
 
+    def jaxpr(self, args, kwargs):
+        """What `eval_shape` needs: the types of the results, and their structure."""
+        if self._traced(self._call(args, kwargs)) is not _BY_ARRAYS:
+            return super().jaxpr(args, kwargs)  # type: ignore[misc]
+        leaves, tree = tree_flatten(self.trace(*args, **kwargs).out_info)
+        return _Results([x if is_high(x) or getattr(x, "is_high", False) else
+                         ShapedArray(x.shape, x.dtype, x.weak_type) for x in leaves]), tree
+
     def _by_arrays(self, call, captured, programs):
         program, values, arrays, leaves = self._program_of(call, captured, programs)
         lowered, contents = program.jitted(arrays, leaves)
@@ -489,6 +499,12 @@ class _Whole:
 
     def unflatten(self, leaves):
         return leaves[0]
+
+
+class _Results(NamedTuple):
+    """In place of a jaxpr: its results."""
+
+    out_avals: list
 
 
 class _ByArrays(NamedTuple):
