@@ -22,7 +22,12 @@ from typing import Any, NamedTuple
 
 from ..core.batching import BatchTracer, primitive_batchers
 from ..core.core import (
-    Primitive, ShapedArray, Tracer, pytype_aval_mappings, state, typeof,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    pytype_aval_mappings,
+    state,
+    typeof,
 )
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
