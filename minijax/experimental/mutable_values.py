@@ -17,6 +17,7 @@ value.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -361,104 +362,119 @@ class _HiProgram:
             for i, shadow in zip(positions, shadows):
                 leaves[i] = shadow
             args, kwargs = in_tree.unflatten(leaves)
-            return jitted._with_statics(statics, args, kwargs)
+            return _with_statics(jitted, statics, args, kwargs)
 
         self.framed = _Framed(fun, values, forms)
         self.framed.__name__ = getattr(jitted, "__name__", "f")  # type: ignore[attr-defined]
         self.jitted = jit(self.framed)
-        self.jitted._of_arrays = True
+        _of_arrays.add(self.jitted)
 
 
-class _HiCalls:
-    """A mixin for jitted functions: their calls with such values, or that close over them."""
+def _call_plainly(jitted, call):
+    """The call of the function itself, by Python."""
+    statics, args, kwargs = by_place(call.statics), call.args, call.kwargs
+    return _with_statics(jitted, statics, args, kwargs)
 
-    __slots__ = ()
 
-    def _with_statics(self, statics, args, kwargs):
-        args, kwargs = [*args], dict(kwargs)
-        for place in sorted(place for place in statics if isinstance(place, int)):
-            args.insert(place, statics[place])
-        named = {place: x for place, x in statics.items() if isinstance(place, str)}
-        return self._fun(*args, **kwargs, **named)  # type: ignore[attr-defined]
+def _with_statics(jitted, statics, args, kwargs):
+    args, kwargs = [*args], dict(kwargs)
+    for place in sorted(place for place in statics if isinstance(place, int)):
+        args.insert(place, statics[place])
+    named = {place: x for place, x in statics.items() if isinstance(place, str)}
+    return jitted._fun(*args, **kwargs, **named)
 
-    def _hi_state(self):
-        return self.__dict__.setdefault("_hi", ([], {}))  # values closed over; programs
 
-    def _traced(self, call):
-        if "_of_arrays" in self.__dict__:
-            return super()._traced(call)  # type: ignore[misc]
-        if "_hi" in self.__dict__ or any(map(_is_value, call.leaves)):
-            return _BY_ARRAYS
-        try:
-            tracing = super()._traced(call)  # type: ignore[misc]
-        except (Touched, Untraced):
-            tracing = _BY_ARRAYS
-        if tracing is _BY_ARRAYS or _has_values(tracing.jaxpr):
-            self._hi_state()
-            return _BY_ARRAYS
-        return tracing
+def _hi_state(jitted):
+    """What a jitted function closes over, and its programs."""
+    return _closed_over.setdefault(jitted, ([], {}))
 
-    def _bind(self, call, tracing):
-        differentiated = _is_differentiated() or any(map(is_mapped, call.leaves))
-        if tracing is not _BY_ARRAYS:
-            if not (differentiated and _has_lost_rules(tracing.jaxpr.jaxpr)):
-                return super()._bind(call, tracing)  # type: ignore[misc]
-            result = self._with_statics(by_place(call.statics), call.args, call.kwargs)
-            return tree_leaves(result)
-        if differentiated:  # by the rules of the operations, which a jaxpr does not have
-            return [self._with_statics(by_place(call.statics), call.args, call.kwargs)]
-        placement = self._options.more.placement  # type: ignore[attr-defined]
-        if placement and placement.says_something():
-            raise NotImplementedError("jit: in_shardings, out_shardings, device and backend are "
-                                      "for arrays, and this call has a value that is none.")
-        known, programs = self._hi_state()
 
-        def run(captured):
-            known.extend(x for x in captured if not any(x is y for y in known))
-            return self._by_arrays(call, known, programs)
+_closed_over: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_of_arrays: weakref.WeakSet = weakref.WeakSet()  # jitted functions that do the work for others
 
-        return [_with_closures(run)]
 
-    def trace(self, *args, **kwargs):
-        call = self._call(args, kwargs)
-        if self._traced(call) is not _BY_ARRAYS:
-            return super().trace(*args, **kwargs)
-        known, programs = self._hi_state()
+def _traced(jitted, usual, call):
+    if jitted in _of_arrays:
+        return usual(call)
+    if jitted in _closed_over or any(map(_is_value, call.leaves)):
+        return _BY_ARRAYS
+    try:
+        tracing = usual(call)
+    except (Touched, Untraced):
+        tracing = _BY_ARRAYS
+    if tracing is _BY_ARRAYS or _has_values(tracing.jaxpr):
+        _hi_state(jitted)
+        return _BY_ARRAYS
+    return tracing
 
-        def run(captured):
-            known.extend(x for x in captured if not any(x is y for y in known))
-            program, _, *arguments = self._program_of(call, known, programs)
-            return HiStage(program.jitted.trace(*arguments), program.framed, self)
 
-        return _with_closures(run)
+def _bind(jitted, usual, call, tracing):
+    differentiated = _is_differentiated() or any(map(is_mapped, call.leaves))
+    if tracing is not _BY_ARRAYS:
+        if not (differentiated and _has_lost_rules(tracing.jaxpr.jaxpr)):
+            return usual(call, tracing)
+        return tree_leaves(_call_plainly(jitted, call))
+    if differentiated:  # by the rules of the operations, which a jaxpr does not have
+        return [_call_plainly(jitted, call)]
+    placement = jitted._options.more.placement
+    if placement and placement.says_something():
+        raise NotImplementedError("jit: in_shardings, out_shardings, device and backend are "
+                                  "for arrays, and this call has a value that is none.")
+    known, programs = _hi_state(jitted)
 
-    def jaxpr(self, args, kwargs):
-        """What `eval_shape` needs: the types of the results, and their structure."""
-        if self._traced(self._call(args, kwargs)) is not _BY_ARRAYS:
-            return super().jaxpr(args, kwargs)  # type: ignore[misc]
-        leaves, tree = tree_flatten(self.trace(*args, **kwargs).out_info)
-        return _Results([x if is_high(x) or getattr(x, "is_high", False) else
-                         ShapedArray(x.shape, x.dtype, x.weak_type) for x in leaves]), tree
+    def run(captured):
+        known.extend(x for x in captured if not any(x is y for y in known))
+        return _by_arrays(jitted, call, known, programs)
 
-    def _by_arrays(self, call, captured, programs):
-        program, values, arrays, leaves = self._program_of(call, captured, programs)
-        lowered, contents = program.jitted(arrays, leaves)
-        _store(values, program.framed.after, contents)
-        return program.framed.result(lowered)
+    return [_with_closures(run)]
 
-    def _program_of(self, call, captured, programs):
-        positions = [i for i, x in enumerate(call.leaves) if is_high(x)]
-        values = [*[call.leaves[i] for i in positions], *captured]
-        forms, arrays = _read_all(values)
-        leaves = [None if is_high(x) else x for x in call.leaves]
-        key = (call.in_tree, call.statics, tuple(positions), forms,
-               tuple(map(id, captured)),
-               tuple(None if x is None else typeof(x) for x in leaves))
-        program = programs.get(key)
-        if program is None:
-            program = programs[key] = _HiProgram(self, call, positions, values, forms)
-        program.framed.values = values  # if it is traced again, it shadows the values of this call
-        return program, values, arrays, leaves
+
+def _trace(jitted, usual, args, kwargs):
+    call = jitted._call(args, kwargs)
+    if jitted._traced(call) is not _BY_ARRAYS:
+        return usual(args, kwargs)
+    known, programs = _hi_state(jitted)
+
+    def run(captured):
+        known.extend(x for x in captured if not any(x is y for y in known))
+        program, _, *arguments = _program_of(jitted, call, known, programs)
+        return HiStage(program.jitted.trace(*arguments), program.framed, jitted)
+
+    return _with_closures(run)
+
+
+def _jaxpr(jitted, usual, args, kwargs):
+    """What `eval_shape` needs: the types of the results, and their structure."""
+    if jitted._traced(jitted._call(args, kwargs)) is not _BY_ARRAYS:
+        return usual(args, kwargs)
+    leaves, tree = tree_flatten(jitted.trace(*args, **kwargs).out_info)
+    return _Results([x if is_high(x) or getattr(x, "is_high", False) else
+                     ShapedArray(x.shape, x.dtype, x.weak_type) for x in leaves]), tree
+
+
+_STEPS: dict[str, Callable] = {"traced": _traced, "bind": _bind, "trace": _trace, "jaxpr": _jaxpr}
+
+
+def _by_arrays(jitted, call, captured, programs):
+    program, values, arrays, leaves = _program_of(jitted, call, captured, programs)
+    lowered, contents = program.jitted(arrays, leaves)
+    _store(values, program.framed.after, contents)
+    return program.framed.result(lowered)
+
+
+def _program_of(jitted, call, captured, programs):
+    positions = [i for i, x in enumerate(call.leaves) if is_high(x)]
+    values = [*[call.leaves[i] for i in positions], *captured]
+    forms, arrays = _read_all(values)
+    leaves = [None if is_high(x) else x for x in call.leaves]
+    key = (call.in_tree, call.statics, tuple(positions), forms,
+           tuple(map(id, captured)),
+           tuple(None if x is None else typeof(x) for x in leaves))
+    program = programs.get(key)
+    if program is None:
+        program = programs[key] = _HiProgram(jitted, call, positions, values, forms)
+    program.framed.values = values  # if it is traced again, it shadows the values of this call
+    return program, values, arrays, leaves
 
 
 class HiStage:
@@ -530,8 +546,8 @@ _BY_ARRAYS = _ByArrays()
 class HiValues(Extension):
     """Jitted functions, loops and branches take values that are no arrays."""
 
-    def jit_class(self, cls, options):
-        return _jit_class(cls)
+    def jit_step(self, jitted, step, usual, *args):
+        return _STEPS[step](jitted, usual, *args)
 
     def evaluate_placed(self, primitive, args, params):
         """Cotangents of such values are added as their type says."""
@@ -545,16 +561,6 @@ class HiValues(Extension):
             return NotImplemented
         by_arrays = _CONTROL_FLOW[function.__name__]
         return _with_closures(lambda captured: by_arrays(function, captured, *args))
-
-
-_classes: dict[type, type] = {}
-
-
-def _jit_class(cls):
-    if cls not in _classes:
-        _classes[cls] = type(cls.__name__, (_HiCalls, cls),
-                             {"__slots__": (), "__module__": cls.__module__})
-    return _classes[cls]
 
 
 def _direct(function: Callable, *args: Any) -> Any:

@@ -43,6 +43,7 @@ from ..core.signatures import fun_signature
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.tracebacks import hide_frames
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
+from ..core.tree import PyTreeDef
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..settings import trace_context
@@ -158,7 +159,7 @@ def jit(
         placements().of_jit(placement) if any(x not in (None, UNSPECIFIED) for x in placement)
         else None,
     )  # fmt: skip
-    return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames, more))
+    return PjitFunction(fun, Options(numbers.static_argnums, numbers.static_argnames, more))
 
 
 def _flags(compiler_options) -> tuple[tuple[str, Any], ...]:
@@ -313,6 +314,9 @@ class PjitFunction(JitFunction):
         Args:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
+        return self._step("trace", self._trace_only, args, kwargs)
+
+    def _trace_only(self, args, kwargs) -> Traced:
         call = self._call(args, kwargs)
         jaxpr, out_tree, closed = tracing = self._traced(call)
         names = jaxpr.jaxpr.debug_info
@@ -361,7 +365,19 @@ class PjitFunction(JitFunction):
         checks.have_values(jaxpr, args, without_value, passed)
         return tracing._replace(jaxpr=jaxpr)
 
+    def _step(self, step: str, usual: Callable, *args) -> Any:
+        """A step of a call: the usual one, unless an extension has another."""
+        for jit_step in hooks.jit_step:
+            return jit_step(self, step, usual, *args)
+        return usual(*args)
+
+    def jaxpr(self, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr, PyTreeDef]:
+        return self._step("jaxpr", super().jaxpr, args, kwargs)
+
     def _traced(self, call: Call) -> Tracing:
+        return self._step("traced", self._traced_arrays, call)
+
+    def _traced_arrays(self, call: Call) -> Tracing:
         if (wanted := self._options.more.placement) is not None:
             wanted.check_call(call)
         return super()._traced(call)
@@ -390,7 +406,7 @@ class PjitFunction(JitFunction):
         return {"fun": self._fun, "options": self._options, "function_name": fun_name(self._fun)}
 
     def __reduce__(self):
-        return jit_function, (self._fun, self._options)
+        return PjitFunction, (self._fun, self._options)
 
     def __repr__(self):
         try:
@@ -410,6 +426,9 @@ class PjitFunction(JitFunction):
         return params | placements().jit_params()
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
+        return self._step("bind", self._bind_arrays, call, tracing)
+
+    def _bind_arrays(self, call: Call, tracing: Tracing) -> list:
         """As in JAX, references from outside stand behind the arguments, and arrays beside them
         are constants of the jaxpr. Beside tracers, everything from outside stands in front."""
         if state.trace is eval_trace:
@@ -443,14 +462,6 @@ class PjitFunction(JitFunction):
         flags += [name in more.donate_argnames for name in kwargs_tree.aux]
         trees = [*args_tree.children(), *kwargs_tree.children()]
         return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
-
-
-def jit_function(fun: Callable, options: Options) -> PjitFunction:
-    """The jitted function."""
-    cls = PjitFunction
-    for jit_class in hooks.jit_class:
-        cls = jit_class(cls, options)
-    return cls(fun, options)
 
 
 _OF_OPERANDS = ("donated_invars", "in_shardings", "in_layouts")  # an entry for each operand
