@@ -3,7 +3,7 @@
 JAX compiles many functions of `jax.numpy`, and a few of `jax.lax`, with `jit`, and so they stand in
 jaxprs under their own names: `jit[name=_where …]`. Our jaxprs read the same. But to compile
 `jnp.where` only to run it once would be slow, so outside of a staging trace the Python function
-runs as it is.
+runs as it is, unless it consists of many operations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
       function: a function of arrays.
       static_argnames, static_argnums: its parameters that are no arrays; they must be hashable.
       eager: whether to run it as it is when nothing is traced; else it is always compiled, which
-        is better for a loop, and done here only when it is called for the first time.
+        is better for a loop or for many operations. It is compiled when it is first called.
     """
     if function is None:
         return functools.partial(staged, static_argnames=static_argnames,
