@@ -422,7 +422,8 @@ class Tracer(ArrayMethods):
         """
         value = self.concrete_value()
         if value is None:
-            self._refuse(error)
+            checks.escaped(self)
+            raise error(self)
         return convert(value)
 
     def __bool__(self):

@@ -187,7 +187,7 @@ def place(arr, mask, vals, *, inplace: bool = True) -> Any:
     return ravel(arr).at[places].set(vals, mode="drop").reshape(arr.shape)
 
 
-@staged(static_argnames=("axis", "inplace", "mode"), eager=False)
+@staged(static_argnames=("axis", "inplace", "mode"))
 def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *,
                    mode: str | None = None) -> Any:
     """`arr` with the elements that `take_along_axis` would take replaced.

@@ -65,21 +65,21 @@ def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=N
                          keepdims=keepdims, initial=initial)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
+@staged(static_argnames=("axis", "dtype", "keepdims"))
 def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The sum, NaNs left out; arguments as for `sum`."""
     return _without_nans("nansum", SUM, a, False, where, axis=axis, out=out, keepdims=keepdims,
                          initial=initial, dtype=user_dtype(dtype, "nansum"))
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
+@staged(static_argnames=("axis", "dtype", "keepdims"))
 def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The product, NaNs left out; arguments as for `prod`."""
     return _without_nans("nanprod", PROD, a, False, where, axis=axis, out=out, keepdims=keepdims,
                          initial=initial, dtype=user_dtype(dtype, "nanprod"))
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
+@staged(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
     """The mean, NaNs left out; arguments as for `mean`."""
     a, where = ensure_arraylike("nanmean", a), check_mask("nanmean", where)

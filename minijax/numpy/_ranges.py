@@ -151,7 +151,7 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
     return _logspace(start, stop, num, endpoint, base, dtype, axis)
 
 
-@staged(static_argnames=("num", "endpoint", "dtype", "axis"), eager=False)
+@staged(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "logspace")
     working = dtypes.to_inexact_dtype(dtype)
@@ -168,7 +168,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
     return _geomspace(start, stop, num, endpoint, dtype, axis)
 
 
-@staged(static_argnames=("num", "endpoint", "dtype", "axis"), eager=False)
+@staged(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "geomspace")
     working = dtypes.to_inexact_dtype(dtype)

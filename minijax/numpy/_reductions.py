@@ -371,18 +371,18 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
     Raises:
       ValueError: both `ddof` and `correction`.
     """
-    return _var(ensure_arraylike("var", a), axis=optional_axes(axis), dtype=dtype, out=out,
-                correction=_correction(ddof, correction), keepdims=keepdims, where=where,
-                a_mean=mean)
+    return _var(ensure_arraylike("var", a), axis=optional_axes(axis),
+                dtype=user_dtype(dtype, "var"), out=out, keepdims=keepdims, where=where,
+                correction=_correction(ddof, correction), a_mean=mean)
 
 
 @public
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The standard deviation, the square root of `var`, with the same arguments."""
-    return _std(ensure_arraylike("std", a), axis=optional_axes(axis), dtype=dtype, out=out,
-                correction=_correction(ddof, correction), keepdims=keepdims, where=where,
-                mean=mean)
+    return _std(ensure_arraylike("std", a), axis=optional_axes(axis),
+                dtype=user_dtype(dtype, "std"), out=out, keepdims=keepdims, where=where,
+                correction=_correction(ddof, correction), mean=mean)
 
 
 def _correction(ddof, correction):
@@ -397,7 +397,6 @@ def _correction(ddof, correction):
 def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
          a_mean=None):
     where = check_mask("var", where)
-    dtype = user_dtype(dtype, "var")
     check_no_out("var", out)
     working, dtype = var_dtypes(typeof(a).dtype, dtype)
     a = convert(a, working)
@@ -435,7 +434,6 @@ def var_dtypes(a_dtype, dtype):
 def _std(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
          mean=None):
     where = check_mask("std", where)
-    dtype = user_dtype(dtype, "std")
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
     check_no_out("std", out)

@@ -508,7 +508,7 @@ def _triangle(name, m, k):
     return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
 
 
-@staged(static_argnames=("axis1", "axis2", "dtype"), eager=False)
+@staged(static_argnames=("axis1", "axis2", "dtype"))
 def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     """The sum along a diagonal.
 

@@ -78,7 +78,7 @@ def clip(arr=None, /, min=None, max=None):
     return asarray(arr)
 
 
-@staged(eager=False)
+@staged
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """`x` with numbers in the place of NaN and infinities.
 
@@ -118,7 +118,7 @@ def fmax(x1, x2):
 # Closeness
 
 
-@staged(static_argnames=("equal_nan",), eager=False)
+@staged(static_argnames=("equal_nan",))
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     """Elementwise: |a - b| ≤ atol + rtol |b|, or equal.
 
@@ -140,7 +140,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     return logical_or(out, both_nan) if equal_nan else out
 
 
-@staged(static_argnames=("equal_nan",), eager=False)
+@staged(static_argnames=("equal_nan",))
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     """Whether all elements are close, see `isclose`; a boolean array without dimensions."""
     check_arraylike("allclose", a, b)
@@ -269,7 +269,7 @@ def heaviside(x1, x2, /):
     return _where(negative, zero, _where(positive, one, _where(lax.ne(x1, x1), x1, x2)))
 
 
-@staged(eager=False)
+@staged
 def sinc(x, /):
     """Elementwise sin(πx) / (πx), and 1 at 0."""
     (x,) = promote_dtypes_inexact(ensure_arraylike("sinc", x))
