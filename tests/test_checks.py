@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 
 import pytest
 
+from tests.test_house import nodes_of, tree_of
 from tools.cut import PACKAGE
 
 FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -19,27 +19,10 @@ CORE = [name for name in FILES if name.startswith("minijax.core.")]
 CHECKS = [name for name in FILES if name.startswith("minijax.checks.")]
 
 
-@cache
-def tree_of(module: str) -> ast.Module:
-    return ast.parse(FILES[module].read_text())
-
-
-def nodes_of(module: str) -> Iterator[ast.AST]:
-    """All nodes of a module, without the imports that are for type checkers."""
-    todo: list[ast.AST] = [tree_of(module)]
-    while todo:
-        node = todo.pop()
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            todo.extend(node.orelse)
-        else:
-            todo.extend(ast.iter_child_nodes(node))
-
-
 def imported(module: str) -> Iterator[tuple[str, str]]:
     """The modules that a module imports, also within functions, and the names that it gives them or their parts."""
     package = FILES[module].relative_to(PACKAGE.parent).parts[:-1]
-    for node in nodes_of(module):
+    for node in nodes_of(FILES[module]):
         if isinstance(node, ast.Import):
             yield from ((alias.name, alias.asname or alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -57,10 +40,10 @@ def imported(module: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("module", CORE)
 def test_each_use_of_checks_is_a_statement_of_its_own(module):
     names = {name for target, name in imported(module) if target in CHECKS}
-    statements = [node.value.func for node in ast.walk(tree_of(module))
+    statements = [node.value.func for node in ast.walk(tree_of(FILES[module]))
                   if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
     called = {id(part) for function in statements for part in ast.walk(function)}
-    others = [f"{FILES[module].name}:{node.lineno}: {node.id}" for node in ast.walk(tree_of(module))
+    others = [f"{FILES[module].name}:{node.lineno}: {node.id}" for node in ast.walk(tree_of(FILES[module]))
               if isinstance(node, ast.Name) and node.id in names and id(node) not in called]
     assert not others
 
@@ -68,7 +51,7 @@ def test_each_use_of_checks_is_a_statement_of_its_own(module):
 @pytest.mark.parametrize("module", CHECKS)
 def test_a_check_returns_nothing(module):
     """It returns, raises or warns. A name with an underscore is a part of a check."""
-    functions = [node for node in tree_of(module).body
+    functions = [node for node in tree_of(FILES[module]).body
                  if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     wrong = [node.name for node in functions
              if node.returns is None or ast.unparse(node.returns) not in ("None", "NoReturn")]
@@ -78,8 +61,8 @@ def test_a_check_returns_nothing(module):
 @pytest.mark.parametrize("module", CHECKS)
 def test_checks_hold_words_and_functions(module):
     """No classes, and no tables that others can enter something in."""
-    classes = [node.name for node in tree_of(module).body if isinstance(node, ast.ClassDef)]
-    assigned = [node for node in tree_of(module).body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    classes = [node.name for node in tree_of(FILES[module]).body if isinstance(node, ast.ClassDef)]
+    assigned = [node for node in tree_of(FILES[module]).body if isinstance(node, ast.Assign | ast.AnnAssign)]
     tables = [ast.unparse(target) for node in assigned if node.value is not None
               and ast.unparse(node.value) in ("{}", "[]", "set()", "dict()", "list()")
               for target in (node.targets if isinstance(node, ast.Assign) else [node.target])]

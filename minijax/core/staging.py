@@ -112,7 +112,7 @@ class DynamicJaxprTracer(Tracer):
         self._trace, self.atom, self.location = trace, atom, location
 
     def concrete_value(self):
-        """The value, where chapter 14 knows it: in the body of a `shard_map`."""
+        """The value, which chapter 14 may have: in the body of a `shard_map`."""
         return placements().known_value(self)
 
     def __repr__(self):

@@ -248,7 +248,7 @@ class PjitFunction(JitFunction):
             raise
 
     def _described(self, args, kwargs):
-        """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
+        """The key of an entry, the leaves, and their buffers, or `None` if a buffer has to be made.
 
         Raises:
           KeyError: a leaf is neither an array nor a number.

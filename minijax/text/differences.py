@@ -93,7 +93,7 @@ def _key_difference(expected, found) -> str:
 
 
 def difference_text(difference: Difference, name: str) -> str:
-    """What differs, the place, as in `in_axes[0]['w']`, and what is there."""
+    """The place, as in `in_axes[0]['w']`, what is expected at it, and what it has."""
     path, expected, found, why = difference
     if "lengths" in why:
         what = f"lengths of {expected.split()[1]}"
