@@ -113,20 +113,20 @@ from .runtime.processes import (
     process_indices,
 )
 from .settings import default_device
-from .parallel.explicit import reshard
-from .parallel.mesh import make_mesh, set_mesh
-from .parallel.partition_spec import P
-from .parallel.placed import Shard
-from .parallel.placement import device_put, live_arrays
-from .parallel.sharding import NamedSharding
-from .parallel.global_arrays import (
+from .parallel.programs.explicit_axes import reshard
+from .parallel.meshes.mesh import make_mesh, set_mesh
+from .parallel.meshes.partition_spec import P
+from .parallel.programs.placed_array import Shard
+from .parallel.programs.device_put import device_put, live_arrays
+from .parallel.meshes.sharding import NamedSharding
+from .parallel.programs.global_arrays import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from .parallel.memories import memory
-from .parallel.pmap import pmap
-from .parallel.shard_map import shard_map, smap
+from .parallel.meshes.memory_spaces import memory
+from .parallel.programs.pmap import pmap
+from .parallel.programs.shard_map import shard_map, smap
 
 # chapter 15
 from .runtime.effects import effects_barrier

@@ -4,8 +4,8 @@
 from .debugging.callbacks import DebugEffect, OrderedDebugEffect
 from .debugging.debug import callback as _callback, debug_print_p, log, print as _print
 from .debugging.debugger import breakpoint
-from .parallel.inspect_sharding import inspect_array_sharding, visualize_array_sharding
-from .parallel.visualize import visualize_sharding
+from .parallel.programs.inspect_sharding import inspect_array_sharding, visualize_array_sharding
+from .parallel.meshes.visualize import visualize_sharding
 from .naming import renamed as _renamed
 
 callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")

@@ -1,8 +1,8 @@
 """`jax.sharding`: meshes of devices, and how arrays are split over them (chapter 14)."""
 
 # chapter 14
-from .parallel.explicit import ManualAxisType, auto_axes, explicit_axes, reshard
-from .parallel.mesh import (
+from .parallel.programs.explicit_axes import ManualAxisType, auto_axes, explicit_axes, reshard
+from .parallel.meshes.mesh import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
@@ -12,8 +12,8 @@ from .parallel.mesh import (
     set_mesh,
     use_abstract_mesh,
 )
-from .parallel.partition_spec import PartitionSpec
-from .parallel.sharding import (
+from .parallel.meshes.partition_spec import PartitionSpec
+from .parallel.meshes.sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,

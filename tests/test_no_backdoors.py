@@ -29,7 +29,7 @@ BY_NAME = {
     ("alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
     ("runtime/client.py", "options.executable_build_options"): "The options for one compilation.",
     ("runtime/structs.py", "changed"): "A struct that it has just made.",
-    ("parallel/pmap.py", "jitted"): "A function that it has just made.",
+    ("parallel/programs/pmap.py", "jitted"): "A function that it has just made.",
 }
 # Imported objects whose attributes are meant to be assigned: name -> why.
 STATE = {

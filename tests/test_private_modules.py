@@ -145,7 +145,7 @@ def test_named_shardings_in_the_words_of_xla():
 
 
 def test_a_split_in_the_words_of_xla():
-    from minijax.parallel.sharding import Sharding
+    from minijax.parallel.meshes.sharding import Sharding
 
     class Halves(Sharding):
         memory_kind = None

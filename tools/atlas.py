@@ -123,7 +123,7 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
     """Each rule's name, and how to see whether a primitive has it."""
     from minijax.core import batching as batching
     from minijax.core import forward, lowering, partial_eval, transposition
-    from minijax.parallel.sharding_rules import sharding_rules, stated
+    from minijax.parallel.types.sharding_rules import sharding_rules, stated
 
     return {
         "evaluation": lambda p: "impl" in vars(p) or type(p).impl is not Primitive.impl,

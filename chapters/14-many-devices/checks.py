@@ -9,9 +9,9 @@ from learning.checking import compare, exercise, expect
 
 from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax import numpy as jnp
-from minijax.parallel.mesh import AbstractMesh
-from minijax.parallel.partition_spec import P
-from minijax.parallel.sharding import NamedSharding
+from minijax.parallel.meshes.mesh import AbstractMesh
+from minijax.parallel.meshes.partition_spec import P
+from minijax.parallel.meshes.sharding import NamedSharding
 
 F = np.float32
 
@@ -87,7 +87,7 @@ def which(block_of):
     "Make two arrays of integers: the senders and the receivers. Either may be empty.",
     "With the examples along dimension 0, sent = x[senders] are the values that are sent.",
     "zeros.at[receivers].add(sent) puts each where it arrives, and adds those that meet.",
-], hole="parallel.collective_rules._received")
+], hole="parallel.collectives.rules._received")
 def arrivals(_received):
     rings = [[(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2)], [(3, 0)], [(0, 0), (2, 1)], []]
     x = np.arange(1, 13, dtype=F).reshape(4, 3)

@@ -262,7 +262,8 @@ class _GlobalState:
 
 global_state = _GlobalState()
 
-from ..parallel.mesh import no_abstract_mesh as empty_abstract_mesh, no_mesh as empty_concrete_mesh
+from ..parallel.meshes.mesh import no_abstract_mesh as empty_abstract_mesh
+from ..parallel.meshes.mesh import no_mesh as empty_concrete_mesh
 
 # chapter 15
 from ..debugging.callbacks import debug_callback_p

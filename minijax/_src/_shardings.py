@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..parallel.explicit import explicit_sharding
-from ..parallel.sharding import NamedSharding, Sharding, _memory_kind
+from ..parallel.programs.explicit_axes import explicit_sharding
+from ..parallel.meshes.sharding import NamedSharding, Sharding, _memory_kind
 from ..runtime.client import xla_client
 
 

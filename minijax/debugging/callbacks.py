@@ -53,14 +53,14 @@ from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
 from ..optional import may_be_asked
-from ..parallel.collectives import axis_index
-from ..parallel.mesh import AxisType
-from ..parallel.modules import add_host_callback, devices_of_module, manual_context
-from ..parallel.partition_spec import P
-from ..parallel.placed import sees_to_places
-from ..parallel.shard_map_primitive import Scope, inside, shard_map_p
-from ..parallel.sharding import NamedSharding, SingleDeviceSharding
-from ..parallel.spmd import on_all_devices
+from ..parallel.collectives.functions import axis_index
+from ..parallel.meshes.mesh import AxisType
+from ..parallel.meshes.partition_spec import P
+from ..parallel.meshes.sharding import NamedSharding, SingleDeviceSharding
+from ..parallel.programs.placed_array import sees_to_places
+from ..parallel.programs.shard_map_primitive import Scope, inside, shard_map_p
+from ..parallel.programs.spmd import on_all_devices
+from ..parallel.types.stablehlo import add_host_callback, devices_of_module, manual_context
 from ..runtime import logger
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 

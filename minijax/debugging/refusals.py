@@ -25,7 +25,7 @@ from ..core.jit import jit_p
 from ..core.primitives import reduce_sum_p
 from ..core.tree import tree_leaves
 from ..errors import JaxRuntimeError
-from ..parallel.placement import device_put_p
+from ..parallel.programs.device_put import device_put_p
 from ..runtime.stages import not_executed
 from ..settings import (
     allow_f16_reductions,

@@ -17,7 +17,7 @@ from ..core.core import Primitive
 from ..core.extension import Extension, register, remove
 from ..core.jaxpr import Literal, eval_jaxpr
 from ..core.jit import jit_p
-from ..parallel.placed import contents_here
+from ..parallel.programs.placed_array import contents_here
 from ..settings import debug_infs, debug_nans
 
 

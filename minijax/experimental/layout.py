@@ -1,3 +1,3 @@
 """The public names of `jax.experimental.layout`."""
 
-from ..parallel.layouts import Format, Layout, with_layout_constraint
+from ..parallel.meshes.layouts import Format, Layout, with_layout_constraint

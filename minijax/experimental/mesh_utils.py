@@ -1,3 +1,3 @@
 """`jax.experimental.mesh_utils`: in which order the devices fill a mesh."""
 
-from ..parallel.mesh_utils import create_device_mesh, create_hybrid_device_mesh
+from ..parallel.meshes.mesh_utils import create_device_mesh, create_hybrid_device_mesh

@@ -15,11 +15,14 @@ from .. import numpy as jnp
 from ..core.api_util import flatten_axes
 from ..core.array import Array
 from ..core.tree import tree_flatten, tree_map
-from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
-from ..parallel.mesh import Mesh
-from ..parallel.partition_spec import PartitionSpec as P
-from ..parallel.placement import device_put
-from ..parallel.sharding import NamedSharding
+from ..parallel.meshes.mesh import Mesh
+from ..parallel.meshes.partition_spec import PartitionSpec as P
+from ..parallel.meshes.sharding import NamedSharding
+from ..parallel.programs.device_put import device_put
+from ..parallel.programs.global_arrays import (
+    make_array_from_process_local_data,
+    part_of_this_process,
+)
 from ..runtime.devices import devices
 from ..runtime.distributed import reached_preemption_sync_point as reached_preemption_sync_point
 from ..runtime.jit import jit

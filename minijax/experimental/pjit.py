@@ -1,3 +1,3 @@
 """Chapter 14: `pjit`, the old name of `jit` with shardings."""
 
-from ..parallel.sharded_jit import pjit
+from ..parallel.programs.jit_shardings import pjit

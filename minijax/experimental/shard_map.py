@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..parallel import shard_map as _new
+from ..parallel.programs import shard_map as _new
 
 
 def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any,

@@ -10,8 +10,8 @@ from typing import Any
 
 # chapter 14
 from ..source import user_stacklevel
-from ..parallel import mesh as _meshes
-from ..parallel.partition_spec import P as _P
+from ..parallel.meshes import mesh as _meshes
+from ..parallel.meshes.partition_spec import P as _P
 from ..runtime.jit import UNSPECIFIED as _UNSPECIFIED
 
 Index = int | slice | tuple[int | slice, ...]

@@ -129,13 +129,13 @@ from .scaled import scaled_dot
 from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike
 
 # chapter 14
-from ..parallel.constraints import sharding_constraint_p, with_sharding_constraint
-from ..parallel.placement import device_put_p
-from ..parallel.vma import pcast
-from ..parallel.collective_primitives import (
+from ..parallel.programs.sharding_constraint import sharding_constraint_p, with_sharding_constraint
+from ..parallel.programs.device_put import device_put_p
+from ..parallel.types.varying_axes import pcast
+from ..parallel.collectives.primitives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
 )
-from ..parallel.collectives import (
+from ..parallel.collectives.functions import (
     all_gather, all_to_all, axis_index, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
     psum_scatter, pswapaxes,
 )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from ..core.extension import Extension, register
 from ..core.placements import Placements
-from .explicit import manual_axes, memory_space, type_sharding
-from .layouts import format_of_struct
-from .modules import check_sliced, part_lowered
-from .placed import jit_params
-from .placement import place_new
-from .reshards import placement_of_batch, sharded_like
-from .sharded_jit import check_arguments, program_formats, shardings_of_jit
-from .sharding_rules import (
+from .meshes.layouts import format_of_struct
+from .programs.device_put import place_new
+from .programs.explicit_axes import manual_axes, memory_space, type_sharding
+from .programs.jit_shardings import check_arguments, program_formats, shardings_of_jit
+from .programs.out_sharding import bind, call, filled, permuted, resharded, transposed
+from .programs.placed_array import jit_params
+from .programs.reshard import placement_of_batch, sharded_like
+from .programs.shape_structs import sharding_of, struct_placement, struct_sharding
+from .programs.shard_map_printing import known_value, tracer_text
+from .types.placement import varying_axes
+from .types.sharding_rules import (
     cotangent_fits,
     given_placement,
     join_memories,
@@ -23,11 +26,8 @@ from .sharding_rules import (
     memory_hint,
     tangent_hint,
 )
-from .shown import known_value, tracer_text
-from .stated import bind, call, filled, permuted, resharded, transposed
-from .struct_types import sharding_of, struct_placement, struct_sharding
-from .typed import varying_axes
-from .vma import join_varying, pcast_text, varying_like, varying_tangent_hint
+from .types.stablehlo import check_sliced, part_lowered
+from .types.varying_axes import join_varying, pcast_text, varying_like, varying_tangent_hint
 
 
 class Answers(Placements):

@@ -30,9 +30,9 @@ from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.shaping import copy_p
-from ..parallel.shard_map_primitive import _scope_of as scope_of
-from ..parallel.shard_map_primitive import inside, shard_map_p
-from ..parallel.vma import varying, varying_axes
+from ..parallel.programs.shard_map_primitive import _scope_of as scope_of
+from ..parallel.programs.shard_map_primitive import inside, shard_map_p
+from ..parallel.types.varying_axes import varying, varying_axes
 from . import checks
 from . import primitives as prim
 from .indexing import accumulate, read, write

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minijax as mj
-from minijax.parallel.sharding import sdy_mesh, sdy_sharding, spec_of, tile_assignment
+from minijax.parallel.meshes.sharding import sdy_mesh, sdy_sharding, spec_of, tile_assignment
 from tests.oracle import both, jax
 
 parse_flatten_op_sharding = jax._src.sharding_impls.parse_flatten_op_sharding

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.parallel import spmd
-from minijax.parallel.sharding import tile_assignment
+from minijax.parallel.meshes.sharding import tile_assignment
+from minijax.parallel.programs import spmd
 from tests.ch14.placement_programs import same
 from tests.oracle import oracle
 

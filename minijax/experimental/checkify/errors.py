@@ -26,7 +26,7 @@ from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
 from ...lax.families import all_at_front
-from ...parallel.placed import sees_to_places
+from ...parallel.programs.placed_array import sees_to_places
 from ...printing import pp_rules
 from ...pytree.registration import register_pytree_node
 from ...runtime.structs import ShapeDtypeStruct

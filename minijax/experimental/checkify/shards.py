@@ -8,8 +8,8 @@ from ...core.core import typeof
 from ...core.staging import jaxpr_of
 from ...core.tree import tree_flatten
 from ...lax.shaping import expand_dims
-from ...parallel.partition_spec import P
-from ...parallel.shard_map_primitive import Scope, inside, shard_map_p
+from ...parallel.meshes.partition_spec import P
+from ...parallel.programs.shard_map_primitive import Scope, inside, shard_map_p
 from .errors import Error
 from .interpreter import interpret, rules
 

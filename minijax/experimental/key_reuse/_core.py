@@ -52,10 +52,10 @@ from ...lax.gathering import gather_p
 from ...lax.scattering import scatter_p
 from ...lax.shaping import copy_p
 from ...lax.slicing import dynamic_slice_p, dynamic_update_slice_p
-from ...parallel.constraints import sharding_constraint_p
-from ...parallel.layouts import layout_constraint_p
-from ...parallel.placement import device_put_p
-from ...parallel.shard_map_primitive import shard_map_p
+from ...parallel.meshes.layouts import layout_constraint_p
+from ...parallel.programs.device_put import device_put_p
+from ...parallel.programs.shard_map_primitive import shard_map_p
+from ...parallel.programs.sharding_constraint import sharding_constraint_p
 from ...random import keys as prng
 from ...random.gamma import random_gamma_p
 from ...random.settings import debug_key_reuse

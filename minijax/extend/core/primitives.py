@@ -48,11 +48,11 @@ from ... import random as _random
 _collect(_random)
 
 # chapter 14
-from ...parallel.collective_primitives import (
+from ...parallel.collectives.primitives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
 )
-from ...parallel.constraints import sharding_constraint_p
-from ...parallel.placement import device_put_p
+from ...parallel.programs.sharding_constraint import sharding_constraint_p
+from ...parallel.programs.device_put import device_put_p
 
 # chapter 15
 from ...state.primitives import get_p, swap_p

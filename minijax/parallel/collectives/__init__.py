@@ -1,0 +1,1 @@
+"""Operations across a named axis: the functions, their primitives, rules and lowering."""

@@ -1,0 +1,686 @@
+"""Chapter 14: one program, many devices.
+
+Computation follows data: the devices of a program are those of its committed arguments and of the
+meshes that its jaxpr names, and all of these must agree. The module states the sharding of each
+argument in Shardy's language,
+
+    sdy.mesh @mesh = <["x"=4, "y"=2]>
+    func.func @main(%arg0: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) …
+
+and XLA turns it into one program that every device runs (*single program, multiple data*). Where a
+device needs data of another, XLA inserts a collective. It also chooses the results' shardings,
+which are read from the compiled program.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+from ...checks.jit import donations
+from ...core.array import Array
+from ...core.core import ShapedArray
+from ...core.dtypes import ExtendedDType, float0
+from ...core.effects import ordered_effects, shardable_ordered_effects
+from ...core.extension import Extension, register
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
+from ...core.jit import Program, Spec, array_of, lower, runner
+from ...core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
+from ...runtime import timed, xla, xla_on_devices
+from ...runtime.modules import asked
+from ...runtime.platforms import canonical_platform, lowered_for
+from ...runtime.structs import ShapeDtypeStruct
+from ..meshes.layouts import Format, default_layout, given_layout
+from ..meshes.memory_spaces import MemorySpace, is_elsewhere
+from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh
+from ..meshes.partition_spec import P
+from ..meshes.sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    is_unreduced,
+    sdy_sharding,
+    spec_of,
+    tile_assignment,
+    with_prime_axes,
+)
+from ..types.placement import (
+    entries_of,
+    mesh_of,
+    sharding_of_type,
+    space_of,
+)
+from ..types.stablehlo import (
+    PartitionedModule,
+    as_summands,
+    constraint,
+    devices_of_module,
+    manual_context,
+    mesh_symbol,
+    open_constraint,
+)
+from .placed_array import (
+    Place,
+    PlacedArray,
+    default_device,
+    on_one_device,
+    shards_of,
+    xla_sharding,
+)
+
+# ----------------------------------------------------------------------------------------------
+# Where a program runs
+
+
+class Wanted(NamedTuple):
+    """What `jit` was asked for: a device, or how the results are to lie."""
+
+    device: Any = None
+    out_shardings: tuple[Sharding | None, ...] = ()
+    out_layouts: tuple = ()
+    mesh: Mesh | None = None  # that of `with mesh:`, around a call of `pjit`
+
+
+class Places(NamedTuple):
+    """The devices of a program, and the shardings of its arguments and results (`None`: XLA
+    chooses).
+
+    XLA's choices are expressed by the axes of `mesh`: that of an argument, if one is on a mesh
+    already. Results are `committed` if the user chose the devices.
+    """
+
+    devices: tuple[Any, ...]
+    shardings: tuple[Sharding | None, ...]
+    out_shardings: tuple[Sharding | None, ...]
+    mesh: Mesh | None
+    committed: bool
+    arrays: bool = True
+    in_layouts: tuple = ()
+    out_layouts: tuple = ()
+    typed: tuple[bool, ...] = ()  # which results lie as their types say
+    named: bool = False  # whether the user named the device, so that arguments are brought there
+    stated: AbstractMesh | None = None  # the mesh of results whose types name none: that in force
+
+    def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
+        """The module of a jaxpr, which says how the arguments lie."""
+        with lowering.of(self), _for_platform(self.devices[0]):
+            spec = self._within_memories(jaxpr, spec)
+            if len(self.devices) == 1:
+                return lower(jaxpr, spec)
+            _check_not_ordered(jaxpr)
+            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices,
+                                            *self.placings(jaxpr, spec))
+            with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
+                module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
+        donated_invars = asked(spec).donated_invars
+        donated = tuple(i for i in module.kept if donated_invars and donated_invars[i])
+        return module._replace(donated=donated)
+
+    def placings(self, jaxpr: ClosedJaxpr, spec: Spec) -> tuple[Callable, Callable, Callable]:
+        """What a module is told of the arguments and the results (see `PartitionedModule`)."""
+        return (functools.partial(_attributes, jaxpr, spec, self),
+                functools.partial(self._results_placed, jaxpr.out_avals),
+                functools.partial(self._result_attributes, jaxpr.out_avals))
+
+    def _within_memories(self, jaxpr, spec):
+        """What is asked of a program, without donations of which no result in the same memory has
+        the type."""
+        if not any(map(is_elsewhere, (*self.shardings, *self.out_shardings))):
+            return spec
+        free = Counter([(x.shape, x.dtype, is_elsewhere(where))
+                        for x, where in zip(jaxpr.out_avals, self.out_shardings)])
+        donated, refused = [], []
+        for i, (x, given) in enumerate(zip(jaxpr.in_avals, asked(spec).donated_invars)):
+            key = x.shape, x.dtype, is_elsewhere(self.shardings[i])
+            donated.append(given and free[key] > 0)
+            free[key] -= donated[-1]
+            refused += [i] * (given and not donated[-1])
+        donations(jaxpr, refused)
+        return spec._replace(more=asked(spec)._replace(donated_invars=tuple(donated)))
+
+    def on_devices(self, sharding: NamedSharding) -> NamedSharding:
+        """A sharding over an abstract mesh like that of the program, over its devices."""
+        same = self.mesh is not None and sharding.mesh is self.mesh.abstract_mesh
+        return sharding.update(mesh=self.mesh) if same else sharding
+
+    def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
+        """The results of a program, constrained to lie as their types say."""
+        return [self._result_placed(ctx, x, aval, sharding) if typed
+                else _as_said(ctx, x, sharding) for x, aval, sharding, typed
+                in zip(results, avals, self.out_shardings, self.typed)]
+
+    def _result_placed(self, ctx, x, aval, sharding):
+        if isinstance(sharding, NamedSharding):
+            return constraint(ctx, x, sharding, sharding.mesh)
+        own = mesh_of(aval) or self.stated
+        stated = None if sharding is not None else _stated_part(aval, own, self.mesh)
+        if stated is None:
+            return x
+        if None not in stated.spec.partitions:
+            return constraint(ctx, x, stated, stated.mesh)
+        return open_constraint(ctx, x, stated)
+
+    def _result_attributes(self, avals: Sequence, ctx) -> list[str]:
+        """What the program says of its results: how they lie, if the user said it, or if they are
+        unreduced."""
+        return [_sharding_attribute(ctx.module, sharding, aval, self.devices)
+                if sharding is not None and (is_unreduced(sharding) or not typed) else ""
+                for sharding, aval, typed in zip(self.out_shardings, avals, self.typed)]
+
+    def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
+        """The program of a module."""
+        make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
+        with timed("backend_compile", f"jit({module.fun_name})"):
+            return make(module, jaxpr, options, self)
+
+
+def _for_platform(device):
+    """A context for the platform of a device, if it is not the default one."""
+    name = canonical_platform(getattr(device, "platform", "cpu"))
+    return nullcontext() if name == xla().platforms()[0] else lowered_for(name)
+
+
+def _as_said(ctx, x, sharding):
+    """A result that lies as the user said. An attribute says it, too; but not that a value becomes
+    summands."""
+    return as_summands(ctx, x, sharding, sharding.mesh) if is_unreduced(sharding) else x
+
+
+def _check_not_ordered(jaxpr):
+    ordered = [effect for effect in ordered_effects.filter_in(jaxpr.effects)
+               if not shardable_ordered_effects.contains(effect)]
+    if ordered:
+        raise ValueError("The following ordered effects are not supported for more than 1 "
+                         f"device: {ordered}")
+
+
+class _Lowering(threading.local):
+    """What this thread is lowering a program for."""
+
+    places: Places | None = None
+
+    @contextmanager
+    def of(self, places: Places) -> Iterator[None]:
+        """A context in which a program for these places is lowered."""
+        self.places, outer = places, self.places
+        try:
+            yield
+        finally:
+            self.places = outer
+
+
+lowering = _Lowering()
+
+
+def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | None:
+    """Where a program for these arguments runs; `None` if nothing is to be minded.
+
+    Arguments may be `ShapeDtypeStruct`s with a sharding.
+
+    Raises:
+      ValueError: arguments, or shardings in the program, are on different devices.
+    """
+    if any(effect.is_discharged for effect in jaxpr.effects):
+        return None  # chapter 15 calls this again, with a program without references
+    wanted = asked(spec).placement or Wanted()
+    if wanted.device is not None:
+        nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
+        return Places((wanted.device,), *nowhere, committed=True, named=True)
+    read, named = _summary(jaxpr)
+    shardings = tuple([committed_sharding(x) if i in read or spec.keep_unused else None
+                       for i, x in enumerate(args)])
+    others = [*named, *wanted.out_shardings, *([wanted.mesh] if wanted.mesh else [])]
+    if concrete_mesh.value is not None and not concrete_mesh.value.empty:
+        others.append(concrete_mesh.value)
+    chosen = [x for x in (*shardings, *others) if x is not None and not is_abstract(x)]
+    if not chosen and (stated := _stated_mesh(jaxpr)) is not None:
+        chosen = others = _meshes_of_unread(args, stated)
+    if chosen:
+        devices = _common_devices(jaxpr, spec, shardings, others)
+    elif (device := default_device()) is not None or any(map(_in_host_memory, jaxpr.out_avals)):
+        devices = (device or xla().default_device(),)
+    else:
+        return None
+    meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
+    mesh = next((mesh for mesh in meshes if mesh is not None), None)
+    outs = (tuple([_concrete(x, mesh) for x in wanted.out_shardings])
+            or (None,) * len(jaxpr.out_avals))
+    typed = tuple([said is None for said in outs])
+    stated = None if concrete_mesh.value is None else concrete_mesh.value.abstract_mesh
+    outs = tuple([_of_type(aval, mesh_of(aval) or stated, mesh)
+                  if said is None and type(aval) is ShapedArray else said
+                  for said, aval in zip(outs, jaxpr.out_avals)])
+    arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
+    return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
+                  tuple(map(given_layout, args)), wanted.out_layouts, typed, stated=stated)
+
+
+def _in_host_memory(aval):
+    return type(aval) is ShapedArray and space_of(aval) is MemorySpace.Host
+
+
+def _stated_mesh(jaxpr):
+    """The mesh of which the type of a result speaks, if one does."""
+    meshes = (mesh_of(aval) for aval in jaxpr.out_avals if type(aval) is ShapedArray)
+    return next((mesh for mesh in meshes if mesh is not None), None)
+
+
+def _meshes_of_unread(args, stated):
+    """The meshes like the `stated` one of arguments that the program does not read."""
+    shardings = map(committed_sharding, args)
+    meshes = [x.mesh for x in shardings if isinstance(x, NamedSharding) and not is_abstract(x)]
+    return [mesh for mesh in meshes if mesh.shape_tuple == stated.shape_tuple]
+
+
+def _stated_part(aval, stated, mesh):
+    """What a type states of a sharding, if other axes of the mesh are the compiler's."""
+    if mesh is None or not aval.size or isinstance(aval.dtype, ExtendedDType):
+        return None
+    if stated is None or not stated.explicit_axes or stated.shape_tuple != mesh.shape_tuple:
+        return None
+    return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries_of(aval)))
+
+
+def _of_type(aval, stated, mesh):
+    """The sharding that the type of a result states, if it states all of it."""
+    if mesh is None or not mesh.axis_names or isinstance(aval.dtype, ExtendedDType):
+        return None
+    if stated is None or aval.dtype == float0 or not aval.size or stated.size != mesh.size:
+        return None
+    if not stated.are_all_axes_explicit:
+        return None
+    devices = mesh.devices.reshape(stated.axis_sizes)  # the program may have changed the mesh
+    return sharding_of_type(aval, stated).update(
+        mesh=Mesh(devices, stated.axis_names, stated.axis_types))
+
+
+class ToBePlaced(ShapeDtypeStruct):
+    """The type of an argument that lies nowhere in particular yet."""
+
+
+def committed_sharding(x) -> Sharding | None:
+    """The sharding of an argument that the user has placed, else `None`."""
+    if type(x) is PlacedArray:
+        return x.sharding if x.committed else None
+    if not isinstance(x, ShapeDtypeStruct) or x.sharding is None:
+        return None
+    x.sharding.shard_shape(x.shape)  # must be possible in equal parts
+    return x.sharding
+
+
+class PlacedPrograms(Extension):
+    """Programs run where their arguments lie. It costs nothing once a program is compiled."""
+
+    def program_places(self, jaxpr, spec, args):
+        return program_places(jaxpr, spec, args)
+
+
+register(PlacedPrograms())
+
+
+def is_abstract(x: Mesh | Sharding) -> bool:
+    """Whether it speaks of no devices."""
+    return isinstance(getattr(x, "mesh", x), AbstractMesh)
+
+
+def _concrete(sharding, mesh):
+    """A sharding whose mesh has devices: those of `mesh`, if it is an abstract one."""
+    if sharding is None or not is_abstract(sharding):
+        return sharding
+    return sharding.update(mesh=mesh)
+
+
+def _common_devices(jaxpr, spec, shardings, others) -> tuple:
+    """The devices of all shardings and meshes, which have the same order for all."""
+    claims = [(x, who) for who, x in enumerate((*shardings, *others))
+              if x is not None and not is_abstract(x)]
+    first, *rest = [(devices_of(x), who) for x, who in claims]
+    for other in rest:
+        if other[0] != first[0]:
+            error = ValueError(
+                "Received incompatible devices for jitted computation. Got "
+                f"{_claim(jaxpr, spec.name, *first)} and {_claim(jaxpr, spec.name, *other)}")
+            error.add_note("Bring the arguments to the same devices with `jax.device_put`.")
+            raise error
+    return first[0]
+
+
+def devices_of(place: Mesh | Sharding) -> tuple:
+    """The devices of a mesh or sharding, in order."""
+    return place.device_assignment if isinstance(place, Mesh) else place._device_assignment
+
+
+# What users call where an operator binds a primitive, and its parameters.
+_OPERATORS = {
+    "add": "add x y", "sub": "subtract x y", "mul": "multiply x y", "div": "true_divide x1 x2",
+    "lt": "less x y", "le": "less_equal x y", "gt": "greater x y", "ge": "greater_equal x y",
+    "eq": "equal x y", "ne": "not_equal x y", "and": "bitwise_and x y", "or": "bitwise_or x y",
+    "xor": "bitwise_xor x y", "shift_left": "left_shift x y", "max": "maximum x y",
+    "shift_right_arithmetic": "right_shift x1 x2", "min": "minimum x y", "pow": "power x1 x2",
+    "dot_general": "matmul a b", "atan2": "arctan2 x1 x2",
+}
+
+
+def _claim(jaxpr, function, devices, who) -> str:
+    """`who` numbers the arguments, and then what else there is."""
+    ids = [device.id for device in devices]
+    where = f"with device ids {ids} on platform {devices[0].platform.upper()}"
+    if who >= len(jaxpr.in_avals):
+        return f"a sharding in {function} {where}"
+    names = jaxpr.jaxpr.debug_info.arg_names if jaxpr.jaxpr.debug_info else ()
+    name = names[who] if who < len(names) else f"number {who}"
+    if name == f"args[{who}]" and function in _OPERATORS:
+        function, *names = _OPERATORS[function].split()
+        name = names[who]
+    kind = jaxpr.in_avals[who].str_short(short_dtypes=False)
+    return f"argument {name} of {function} with shape {kind} and {where}"
+
+
+_summaries: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding, ...]]:
+    """The numbers of the arguments that a program reads, and the meshes and shardings that its
+    equations name, each once."""
+    if jaxpr not in _summaries:
+        inner = jaxpr.jaxpr
+        used = used_variables(inner)
+        read = frozenset(i for i, v in enumerate(inner.invars) if v in used)
+        _summaries[jaxpr] = read, tuple(dict.fromkeys(_find_shardings(inner)))
+    return _summaries[jaxpr]
+
+
+# The parameters that are tuples of shardings.
+_SEVERAL = {"device_put": ("devices",), "jit": ("in_shardings", "out_shardings")}
+# A callback's sharding names a device that has to run the program already.
+_NO_PLACES = ("pure_callback", "io_callback")
+
+
+def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
+    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        if eqn.primitive.name in _NO_PLACES:
+            continue
+        several = [x for name in _SEVERAL.get(eqn.primitive.name, ())
+                   for x in eqn.own_params.get(name, ())]
+        for value in (*eqn.own_params.values(), *several):
+            value = value.sharding if isinstance(value, Format) else value
+            if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
+                yield value
+        for inner in jaxprs_in_params(eqn.own_params):
+            yield from _find_shardings(inner)
+
+
+# ----------------------------------------------------------------------------------------------
+# How XLA's choices are told
+
+
+def _in_words(tilings, avals, asked, places) -> list[Sharding]:
+    """The shardings that XLA was `asked` for, or else chose."""
+    tilings = tilings[:len(avals)] or [None] * len(avals)  # of `()`, XLA tells something, too
+    return [sharding or sharding_of(tiling, places)
+            for tiling, sharding in zip(tilings, asked, strict=True)]
+
+
+def _like_argument(outs, out_avals, ins, in_avals, places) -> list[Sharding]:
+    """The shardings of results: where the first argument is cut the same way, in its very words,
+    which may say `None` for the last dimensions."""
+    example, ndim = next(((x, aval.ndim) for x, aval in zip(ins, in_avals)
+                          if isinstance(x, NamedSharding) and x.mesh is places.mesh
+                     and not (x.spec.unreduced or x.spec.reduced)), (None, 0))
+    if example is None or not places.arrays or _is_mixed(places.mesh):
+        return outs
+    return [example if aval.ndim == ndim and sharding.is_equivalent_to(example, ndim) else sharding
+            for sharding, aval in zip(outs, out_avals)]
+
+
+def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings=()):
+    """The shardings of arguments and of results."""
+    ins = _in_words(in_tilings, in_avals, asked, places)
+    outs = _like_argument(_in_words(out_tilings, out_avals, [None] * len(out_avals), places),
+                          out_avals, ins, in_avals, places)
+    return ins, [_truly(said, found, aval, places.stated) for said, found, aval
+                 in zip(places.out_shardings, outs, out_avals, strict=True)]
+
+
+def _is_mixed(mesh):
+    return mesh is not None and 0 < len(mesh.explicit_axes) < len(mesh.axis_names)
+
+
+def _truly(said, found, aval, stated):
+    """How a result lies: in the words that were said, if XLA did it; over axes of the types that
+    its own type names, which a part of the program may have changed."""
+    own = mesh_of(aval) or stated if type(aval) is ShapedArray else None
+    if own is not None and isinstance(found, NamedSharding):
+        found = _over_axes_of(own, found, aval.ndim)
+    if (own is not None and isinstance(found, NamedSharding)
+            and found.mesh.shape_tuple == own.shape_tuple
+            and found.mesh.axis_types != own.axis_types):
+        found = found.update(mesh=found.mesh.update(axis_types=own.axis_types))
+    if (said is None and own is not None and isinstance(found, NamedSharding)
+            and found.mesh.explicit_axes):
+        if not set(found.spec.all_axes()) <= set(found.mesh.explicit_axes):
+            return found  # the compiler's choice
+        typed = found.update(spec=sharding_of_type(aval, own).spec)  # names axes of size 1, too
+        if aval.dtype != float0 and typed.is_equivalent_to(found, aval.ndim):
+            return typed
+        missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
+        return found.update(spec=P(*found.spec.partitions, *[None] * missing))
+    if said is not None and is_unreduced(said):
+        return said  # a tiling does not tell summands from copies
+    if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
+        return found
+    return said
+
+
+def _over_axes_of(mesh, sharding, ndim):
+    """A sharding in the words of the mesh that a constraint named, over the same devices."""
+    own = sharding.mesh
+    if own.shape_tuple == mesh.shape_tuple or own.size != mesh.size:
+        return sharding
+    own = Mesh(own.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    spec = spec_of(tile_assignment(sharding, ndim), own)
+    return sharding if spec is None else sharding.update(mesh=own, spec=spec)
+
+
+def sharding_of(tiling, places: Places) -> NamedSharding:
+    """How a tiling cuts arrays, in the words of the mesh; if it has none, in those of a mesh whose
+    axes are parts of its own."""
+    mesh = places.mesh
+    assert mesh is not None, "a partitioned program has a mesh"
+    spec = spec_of(tiling, mesh)
+    if spec is None:
+        mesh = with_prime_axes(mesh)
+        spec = spec_of(tiling, mesh)
+    assert spec is not None, tiling
+    return NamedSharding(mesh, spec)
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs that mind places
+
+
+class PlacedProgram(Program):
+    """A program whose arguments and results have shardings."""
+
+    array_class = PlacedArray
+    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "in_layouts",
+                 "out_layouts", "elsewhere", "takes_all")
+
+    def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
+        """Set the attributes; `ins` are the shardings of the arguments and the constants."""
+        handlers = [xla().result_handler(stored(aval), xla_sharding(sharding, aval.ndim))
+                    for sharding, aval in zip(outs, jaxpr.out_avals)]
+        self.executable = xla().Executable(loaded, handlers)
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.takes_all = places.named
+        self.kept, self.donated = module.kept, module.donated
+        self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
+        self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
+        self.out_layouts = places.out_layouts or (None,) * len(outs)
+        given = places.in_layouts or (None,) * len(jaxpr.in_avals)
+        self.in_layouts = [given[i] or default_layout(jaxpr.in_avals[i].ndim) for i in self.kept]
+        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, committed, layout)
+                           for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
+        self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
+                          in zip(module.hoisted, ins[len(self.kept):])]
+        asked = enumerate(zip(places.out_shardings, _put_at_the_end(jaxpr)))
+        self.elsewhere = [(i, x) for i, xs in asked for x in xs if is_elsewhere(x)]
+        said = {i for i, x in enumerate(places.out_shardings) if x is not None and not
+                (places.typed and places.typed[i])} | {i for i, _ in self.elsewhere}
+        self.elsewhere += [(i, x.with_memory_kind("pinned_host")) for i, (x, aval)
+                           in enumerate(zip(outs, jaxpr.out_avals))
+                           if i not in said and _in_host_memory(aval)]
+        self.run = self._runner(jaxpr.effects)
+
+    def __call__(self, args):
+        buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
+                   else shards_of(x, aval, sharding) for i, aval, sharding in self.inputs]
+        try:
+            outs = self.run(buffers + self.constants if self.constants else buffers)
+        except RuntimeError:
+            for i in self.kept:
+                if isinstance(args[i], Array):
+                    args[i]._check_alive()
+            raise
+        if self.donated:
+            self._forget_donated(args, buffers)
+        outs = [PlacedArray(None, place, x) if type(place) is Place
+                else array_of(x, place) for x, place in zip(outs, self.out_places)]
+        for i, sharding in self.elsewhere:
+            aval = outs[i].aval
+            outs[i] = PlacedArray(None, Place(aval, sharding, True, self.out_layouts[i]),
+                                  shards_of(outs[i], aval, sharding))
+        return outs
+
+    def takes_buffers(self, args: Sequence) -> bool:
+        """Whether XLA gets just the buffers of arguments of these types, in these places."""
+        if self.constants or self.donated or self.elsewhere or len(self.kept) < len(args):
+            return False
+        here = xla().placement(xla().default_device())
+        return all(x._buffer is not None and x.sharding == sharding if type(x) is PlacedArray
+                   else xla_sharding(sharding, aval.ndim) is here
+                   for x, (_, aval, sharding) in zip(args, self.inputs))
+
+    def _forget_donated(self, args, buffers):
+        """Mark donated arguments as deleted, except those whose memory XLA did not take."""
+        for i, buffer in zip(self.kept, buffers):
+            if (i in self.donated and buffer.is_deleted()
+                    and isinstance(args[i], Array) and buffer is _buffer(args[i])):
+                args[i].delete()
+
+    def _runner(self, effects) -> Callable:
+        """The function of buffers that starts the program."""
+        return runner(self.executable, effects)
+
+
+def _buffer(x: Array):
+    return x.shards if type(x) is PlacedArray else x._buffer
+
+
+class _SingleDeviceProgram(PlacedProgram):
+    """A program on a device which is not the first, or to which arguments are committed."""
+
+    __slots__ = ()
+
+    def __init__(self, module, jaxpr, options, places):
+        device = places.devices[0]
+        program = xla().compile(
+            module.text, [*map(stored, jaxpr.out_avals)], device, options, **module.for_compiler)
+        in_avals, asked = _known(module, jaxpr, places)
+        first = next(filter(None, asked), None)
+        if places.mesh is None or isinstance(first, SingleDeviceSharding):
+            here = on_one_device(device)
+            ins, outs = [here] * len(in_avals), [x or here for x in places.out_shardings]
+        else:
+            ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places)
+        self._set(program.loaded, module, jaxpr, ins, outs, places.committed, places)
+
+
+class _PartitionedProgram(PlacedProgram):
+    """A program on several devices."""
+
+    __slots__ = ()
+
+    def __init__(self, module, jaxpr, options, places):
+        xla = xla_on_devices()
+        loaded = xla.partitioned(module.text, places.devices, options, **module.for_compiler)
+        in_avals, asked = _known(module, jaxpr, places)
+        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla.tilings(loaded))
+        self._set(loaded, module, jaxpr, ins, outs, True, places)
+
+    def _runner(self, effects):
+        if effects or not _has_messages(self.executable):
+            return super()._runner(effects)
+        return functools.partial(run_with_messages, self.executable)
+
+
+def _put_at_the_end(jaxpr) -> list:
+    """For each result the sharding that it is put to last, if it is."""
+    put = {v: where for eqn in jaxpr.jaxpr.eqns if eqn.primitive.name == "device_put"
+           for v, where in zip(eqn.outvars, eqn.own_params["devices"])
+           if isinstance(where, Sharding)}
+    return [put.get(v) if isinstance(v, Var) else None for v in jaxpr.jaxpr.outvars]
+
+
+def _known(module, jaxpr, places):
+    """The types of a module's arguments and constants, and how they were asked to lie."""
+    in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
+    asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
+    return in_avals, asked
+
+
+def _attributes(jaxpr, spec, places, module, i) -> list[str]:
+    """What the module says of its `i`th argument."""
+    attributes, sharding = [], places.shardings[i]
+    donated_invars = asked(spec).donated_invars
+    if donated_invars and donated_invars[i]:
+        attributes.append("jax.buffer_donor = true")
+    if isinstance(sharding, NamedSharding):
+        attributes.append(_sharding_attribute(module, sharding, jaxpr.in_avals[i], places.devices))
+    return attributes
+
+
+def _sharding_attribute(module, sharding, aval, devices) -> str:
+    symbol = mesh_symbol(module, sharding.mesh, devices)
+    return f"sdy.sharding = {sdy_sharding(sharding, aval.ndim, symbol)}"
+
+
+def on_all_devices(ctx, values: list) -> list:
+    """Values that one of several devices has, which all may need."""
+    if not devices_of_module(ctx) or manual_context(ctx)[0]:
+        return values
+    mesh = lowering.places.mesh  # type: ignore[union-attr]
+    assert mesh is not None
+    return [constraint(ctx, x, NamedSharding(mesh, P()), mesh) for x in values]
+
+
+# ----------------------------------------------------------------------------------------------
+# Not too many at a time
+
+# Programs that exchange messages wait for each other on all devices. XLA runs them on a pool of
+# threads: if too many are started before the first is done, they can take each other's threads.
+MOST_IN_FLIGHT = 16
+_in_flight: deque = deque()
+_flight_lock = threading.Lock()
+_MESSAGES = ("all-reduce", "all-gather", "all-to-all", "collective", "reduce-scatter")
+
+
+def _has_messages(executable) -> bool:
+    """Whether the devices exchange messages while they run a program."""
+    text = executable.hlo_text()
+    return any(word in text for word in _MESSAGES)
+
+
+def run_with_messages(executable, buffers: list) -> list:
+    """Run a program whose devices exchange messages."""
+    with _flight_lock:  # programs start in the same order on all devices
+        if len(_in_flight) >= MOST_IN_FLIGHT:
+            xla().wait(_in_flight.popleft())
+        outs, token = executable.run_with_token(buffers)
+        _in_flight.append(token)
+    return outs
