@@ -14,7 +14,8 @@ from .pytree.flattening import (
     flatten_fun_nokwargs_has_aux,
 )
 from .checks.arguments import check_argnums_passed, check_callable
-from .core.signatures import arg_names, fun_signature, infer_argnums_and_argnames, leaf_names
+from .core.api_util import fun_signature, infer_argnums_and_argnames
+from .pytree.names import arg_names, leaf_names
 from .pytree.arguments import ResolvedArgs, resolve_argnums, result_paths
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable

@@ -1,7 +1,7 @@
 """`jax.tree_util`: pytrees, key paths, and how types become nodes of trees (chapter 3)."""
 
 # chapter 3
-from .core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
+from .text.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from .core.tree import (
     Partial,
     PyTreeDef,

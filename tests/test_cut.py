@@ -51,7 +51,7 @@ TRANSFORMATIONS = {  # what each section of core/api.py adds, and the core's mod
     3: ({"jvp", "stop_gradient"},
         "dtypes core boundary array operators primitives extension forward tree api_util"),
     4: ({"vmap"}, "batching placements"),
-    5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging signatures traced"),
+    5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging traced"),
     7: ({"linearize"}, "lowering jit partial_eval"),
     8: ({"vjp", "value_and_grad", "grad"}, "transposition"),
 }

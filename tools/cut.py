@@ -27,12 +27,12 @@ ROOMS = {
     1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
         "printing", "text",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
-        "core.tracebacks",
+        "checks.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators"),
     2: ("core.forward",),
-    3: ("core.key_paths", "core.tree", "core.api_util", "core.signatures", "checks.sequences",
+    3: ("core.tree", "core.api_util", "checks.sequences",
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
@@ -65,11 +65,10 @@ ROOMS = {
 # nearly every other file uses them: read them when you wonder what they do.
 READING_ORDER = (
     "core", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
-    "key_paths", "tree",
-    "api_util", "signatures",
+    "tree", "api_util",
     "batching", "jaxpr", "effects", "typecheck", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
-    "util", "tracebacks", "boundary", "placements", "extension",
+    "util", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",

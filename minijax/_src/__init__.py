@@ -22,7 +22,7 @@ SOURCES = {
     "ad_checkpoint": "ad_checkpoint extend.core.primitives _src._names",
     "ad_util": "core.primitives core.forward interpreters.ad custom_derivatives",
     "api": ". api_util core.api extend.backend",
-    "api_util": "api_util core.signatures pytree.arguments core.staging _src._names",
+    "api_util": "api_util pytree.names pytree.arguments core.staging _src._names",
     "array": "parallel.programs.global_arrays . _src._pickles",
     "basearray": "typing .",
     "callback": "experimental debug",

@@ -12,10 +12,10 @@ import numpy as np
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
 from ..core.core import ShapedArray, typeof, valid_jaxtype
-from ..core.key_paths import keystr
 from ..core.placements import placements
-from ..core.signatures import arg_names, leaf_names
-from ..core.tree import LEAF, PyTreeDef, leaf_paths, opened, tree_flatten, tree_leaves
+from ..core.tree import LEAF, PyTreeDef, tree_flatten, tree_leaves, tree_structure
+from ..pytree.names import arg_names, leaf_names
+from ..pytree.paths import keystr, leaf_paths
 from ..source import fun_name
 from ..text.differences import treedef_differences
 from .arguments import are_arrays, distinct_references
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from ..core.api import Linearization
 
 # ----------------------------------------------------------------------------------------------
-# jvp
+# jvp and linearize
+
+
+def linearized_arguments(where: str, fun: Callable, primals: Sequence, leaves: Sequence) -> None:
+    """Raise TypeError unless the leaves of the primals are arrays or numbers."""
+    are_arrays(where, leaves, typeof, lambda: arg_names(fun, primals, {}))
 
 
 def jvp_arguments(primals: Sequence, tangents: Sequence) -> None:
@@ -224,7 +229,7 @@ def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef)
     if tree != derivative.out_tree:
         differences = "\n".join(
             f"  at {keystr(d.path) or 'the root'}: expected {d.expected}, got {d.found}"
-            for d in treedef_differences(derivative.out_tree, tree, opened, strict=True))
+            for d in treedef_differences(derivative.out_tree, tree, tree_structure, strict=True))
         raise ValueError(
             "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` "
             "must match the pytree structure of the result of the differentiated function "

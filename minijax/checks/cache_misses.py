@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import settings
 from ..source import fun_sourceinfo, is_user_function, new_source_info
-from ..text.differences import Opened, treedef_differences
+from ..text.differences import Structure, treedef_differences
 
 if TYPE_CHECKING:
     from ..core.core import ShapedArray
@@ -33,22 +33,22 @@ class _Signature(NamedTuple):
 
 
 def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
-            opened: Opened) -> None:
+            structure: Structure) -> None:
     """Log why `fun` has to be traced for a key, although `seen` has traces for others."""
     if is_user_function(fun):
-        reasons = "\n".join(_reasons(fun, key, seen, names, opened))
+        reasons = "\n".join(_reasons(fun, key, seen, names, structure))
         logging.getLogger("minijax.jit").warning(
             "TRACING CACHE MISS at %s:\n%s", new_source_info(), reasons)
 
 
 def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
-             opened: Opened) -> list[str]:
+             structure: Structure) -> list[str]:
     place = fun_sourceinfo(fun).replace(" at ", " defined at ", 1)
     if not seen:
         return _never_seen(fun, place)
     new = _signature(key)
     previous = [_signature(old) for old in [*seen]]
-    differences = [[*_differences(names, opened, new, old)] for old in reversed(previous)]
+    differences = [[*_differences(names, structure, new, old)] for old in reversed(previous)]
     closest = min(differences, key=len)
     return [f"  for {place}",
             "  all previously seen cache keys differ. For the closest previous key:", *closest]
@@ -72,11 +72,11 @@ def _never_seen(fun: Callable, place: str) -> list[str]:
     return lines
 
 
-def _differences(names: Callable, opened: Opened, new: _Signature, old: _Signature
+def _differences(names: Callable, structure: Structure, new: _Signature, old: _Signature
                  ) -> Iterator[str]:
     """The lines that tell two signatures apart."""
     for title, lines in (
-            ("different input pytree:", _of_trees(new.in_tree, old.in_tree, opened)),
+            ("different input pytree:", _of_trees(new.in_tree, old.in_tree, structure)),
             ("different static arguments:", _of_statics(new.statics, old.statics)),
             ("different input types:", _of_types(names, new, old)),
             ("different named axes:", _of_axes(new.axes, old.axes)),
@@ -87,8 +87,8 @@ def _differences(names: Callable, opened: Opened, new: _Signature, old: _Signatu
             yield from (f"  {title}", *found)
 
 
-def _of_trees(new: PyTreeDef, old: PyTreeDef, opened: Opened) -> Iterator[str]:
-    for path, now, before, why in treedef_differences(new, old, opened, strict=True):
+def _of_trees(new: PyTreeDef, old: PyTreeDef, structure: Structure) -> Iterator[str]:
+    for path, now, before, why in treedef_differences(new, old, structure, strict=True):
         place = "".join(map(str, path))
         yield f"at input path {place}, now {now} and before {before}, so {why}"
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..errors import UnexpectedTracerError
+from ..pytree.names import weak_arg_names
 from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
-from ..text.differences import Opened
+from ..text.differences import Structure
 from ..text.origins import argument_name
 from .arguments import distinct_references, references_apart
 from .core import escaped
@@ -18,6 +19,7 @@ from .tree import check_static_hashable
 if TYPE_CHECKING:
     from ..core.core import Tracer
     from ..core.staging import DynamicJaxprTrace
+    from ..core.traced import Call
 
 
 def outer_tracer(trace: DynamicJaxprTrace, x: Tracer, shapes_only: bool) -> None:
@@ -36,9 +38,10 @@ def outer_tracer(trace: DynamicJaxprTrace, x: Tracer, shapes_only: bool) -> None
         above = above.parent
 
 
-def arguments_apart(avals: list, fun: Callable, leaves: Sequence[Any], names: Callable) -> None:
+def arguments_apart(avals: list, fun: Callable, call: Call) -> None:
     """Raise `ValueError` if a reference is passed twice; `avals` are the types of the arguments."""
-    distinct_references(avals, f"{fun_sourceinfo(fun)} for jit", leaves, names)
+    distinct_references(avals, f"{fun_sourceinfo(fun)} for jit", call.leaves,
+                        lambda: _names(fun, call))
 
 
 def _public_name(fun: Callable) -> str:
@@ -48,25 +51,30 @@ def _public_name(fun: Callable) -> str:
     return name.lstrip("_") if ours else name
 
 
-def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
-                     abstractify: Callable) -> None:
+def _names(fun: Callable, call: Call) -> tuple[str, ...]:
+    """The names of the traced arguments."""
+    statics = {place: value for place, value, _ in call.statics}
+    return weak_arg_names(fun, call.in_tree, statics)()
+
+
+def traced_arguments(fun: Callable, call: Call, abstractify: Callable) -> None:
     """Raise an error for an argument of the traced `fun` that `abstractify` refuses."""
-    for i, x in enumerate(leaves):
+    for i, x in enumerate(call.leaves):
         try:
             abstractify(x)
         except OverflowError:
             raise OverflowError(
                 "An overflow was encountered while parsing an argument to a jitted computation, "
-                f"whose argument path is {names()[i]}. Got {type(x)} with value {x}; pass it as an "
-                "array of a wider dtype, or enable 64 bits by jax_enable_x64."
+                f"whose argument path is {_names(fun, call)[i]}. Got {type(x)} with value {x}; "
+                "pass it as an array of a wider dtype, or enable 64 bits by jax_enable_x64."
             ) from None
         except (TypeError, AttributeError):
             raise TypeError(
                 f"Error interpreting argument to {_public_name(fun)} as an abstract array. "
                 f"The problematic value is of type {type(x)} and was passed to the function at "
-                f"path {names()[i]}.\nGot {x!r}, expected an array or a number. If the traced "
-                "function depends on this argument, mark it as static (static_argnums or "
-                "static_argnames of jax.jit)."
+                f"path {_names(fun, call)[i]}.\nGot {x!r}, expected an array or a number. "
+                "If the traced function depends on this argument, mark it as static "
+                "(static_argnums or static_argnames of jax.jit)."
             ) from None
 
 
@@ -124,15 +132,15 @@ def static_arguments(statics: Sequence[tuple]) -> None:
         check_static_hashable(value, repr(place))
 
 
-def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
-              opened: Opened) -> None:
+def may_trace(fun: Callable, call: Call, key: tuple, seen: Mapping[tuple, Any],
+              structure: Structure) -> None:
     """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
     `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`.
-    `names()` are the names of its arguments."""
+    """
     if settings.explain_cache_misses.value:
         from .cache_misses import explain  # wanted by few
 
-        explain(fun, key, seen, names, opened)
+        explain(fun, key, seen, lambda: _names(fun, call), structure)
     if settings.no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..text.differences import (
-    Opened,
+    Structure,
     difference_text,
     differences,
+    opened,
     root_difference,
     treedef_differences,
 )
@@ -149,27 +150,26 @@ def check_static_hashable(value: Any, name: str) -> None:
 # Prefixes
 
 
-def is_prefix(answer: bool, prefix: PyTreeDef, tree: Any, name: str, opened: Opened) -> None:
+def is_prefix(answer: bool, prefix: PyTreeDef, tree: Any, name: str, structure: Structure) -> None:
     """Raise ValueError unless the answer is that `prefix` is a prefix of `tree`, called `name`."""
     if answer:
         return
-    structure, _ = opened(tree)
-    first = next(differences(prefix, tree, opened), None)
+    first = next(differences(prefix, tree, structure), None)
     what = (
         difference_text(first, name) if first else f"{name} does not have the expected structure."
     )
-    raise ValueError(f"{_mismatch(prefix, tree, opened) or ''}{what}\n"
-                     f"  expected structure: {prefix}\n  structure of {name}: {structure}")
+    raise ValueError(f"{_mismatch(prefix, tree, structure) or ''}{what}\n"
+                     f"  expected structure: {prefix}\n  structure of {name}: {structure(tree)}")
 
 
-def _mismatch(expected: PyTreeDef, tree: Any, opened: Opened) -> str | None:
+def _mismatch(expected: PyTreeDef, tree: Any, structure: Structure) -> str | None:
     """The first difference, in one line with the value that is there."""
     if expected.node_type is None:
         return None
-    found, children = opened(tree)
+    found, children = opened(structure, tree)
     if root_difference(expected, found) is not None:
         return _expectation(expected, found, repr(tree)[:200]) + "\n"
-    texts = (_mismatch(subtree, child, opened)
+    texts = (_mismatch(subtree, child, structure)
              for subtree, (_, child) in zip(expected.subtrees, children))
     return next(filter(None, texts), None)
 
@@ -197,20 +197,20 @@ def _expectation(expected, found, value: str) -> str:
 
 
 def axes_are_prefix(answer: bool, name: str, treedef: PyTreeDef, axis_treedef: PyTreeDef, kws: bool,
-                    tupled_args: bool, opened: Opened) -> None:
+                    tupled_args: bool, structure: Structure) -> None:
     """Raise ValueError unless the answer is that the axes called `name` are a prefix."""
     if answer:
         return
     if kws:
         treedef, axis_treedef = treedef.subtrees[0], axis_treedef.subtrees[0]
-    found = [*treedef_differences(axis_treedef, treedef, opened)]
+    found = [*treedef_differences(axis_treedef, treedef, structure)]
     lines = [f"{name} specification must be a tree prefix of the corresponding value, but is not.",
              f"  Mismatch details ({len(found)} found):"]
     lines += [f"  {difference_text(difference, name)}" for difference in found]
     if tupled_args:
         lines.append(f"It describes the tuple of arguments: {name} has one entry per argument.")
         if len(treedef.subtrees) == 1 and not any(
-                treedef_differences(axis_treedef, treedef.subtrees[0], opened)):
+                treedef_differences(axis_treedef, treedef.subtrees[0], structure)):
             lines.append("The function has a single argument: write a tuple of one element.")
     lines += [f"  {name}: {axis_treedef}", f"  value: {treedef}"]
     raise ValueError("\n".join(lines))

@@ -226,7 +226,7 @@ from ..naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .signatures import static_arguments
+from .api_util import static_arguments
 from .staging import shapes_only
 from .traced import Options, TracedFunction
 
@@ -305,7 +305,6 @@ from .core import ShapedArray
 from .forward import zeros
 from .jaxpr import Jaxpr, eval_jaxpr
 from .partial_eval import linearize_flat
-from .signatures import arg_names
 from .tree import Partial
 
 # ----------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def _has_tangents(aval):
 def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and an iterable of the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
-    checks.are_arrays(where, leaves, typeof, lambda: arg_names(fun, primals, {}))
+    checks.linearized_arguments(where, fun, primals, leaves)
     fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)

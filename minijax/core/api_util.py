@@ -11,12 +11,15 @@ Counterpart in JAX: `jax/_src/api_util.py`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from inspect import Parameter, Signature
 from operator import index
 from typing import Any
 
+from ..checks import arguments
 from ..checks import tree as checks
-from .tree import PyTreeDef, opened, prefix_subtrees, tree_flatten
+from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_structure
 
 # ----------------------------------------------------------------------------------------------
 # Functions of pytrees as functions of leaves
@@ -143,6 +146,50 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
 
 
 # ----------------------------------------------------------------------------------------------
+# Static arguments: one of the lists, of numbers or of names, is completed from the other
+
+
+def infer_argnums_and_argnames(
+    signature: Signature | None,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """If only one of the two is given, the other from the signature; if both are, as they are."""
+    parameters = signature.parameters.values() if signature else ()
+    both_ways = {
+        i: param.name
+        for i, param in enumerate(parameters)
+        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
+    }
+    if argnums is None:
+        names = ensure_str_tuple(() if argnames is None else argnames)
+        return tuple(i for i, name in both_ways.items() if name in names), names
+    numbers = ensure_index_tuple(argnums)
+    if argnames is None:
+        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
+    return numbers, ensure_str_tuple(argnames)
+
+
+def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
+    """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
+    numbers = ensure_index_tuple(() if given[0] is None else given[0])
+    if not (numbers or given[1]):
+        return (), ()
+    signature = fun_signature(fun)
+    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
+    arguments.static_and_donated(signature, static, ((), ()))
+    return static
+
+
+def fun_signature(fun: Callable) -> Signature | None:
+    """The signature, or None if `fun` has none, like some built-in functions."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+# ----------------------------------------------------------------------------------------------
 # Axes: a leaf for each array, or for several
 
 
@@ -164,5 +211,5 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = F
     axes, axis_treedef = tree_flatten(axis_tree, is_leaf=lambda x: x is None)
     subtrees = prefix_subtrees(axis_treedef, treedef)
     checks.axes_are_prefix(subtrees is not None, name, treedef, axis_treedef, kws, tupled_args,
-                           opened)
+                           tree_structure)
     return [axis for axis, sub in zip(axes, subtrees or ()) for _ in range(sub.num_leaves)]

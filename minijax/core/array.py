@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import printing
 from ..checks import array as checks
+from ..checks.tracebacks import hide_frames
 from ..runtime import xla
 from .core import (
     ArrayMethods,
@@ -36,7 +37,6 @@ from .core import (
     value_handlers,
 )
 from .extension import hooks
-from .tracebacks import hide_frames
 
 
 def is_reference(aval) -> bool:

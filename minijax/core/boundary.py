@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..checks.tracebacks import hide_frames
 from ..source import source
 from .core import state
-from .tracebacks import hide_frames
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -25,10 +25,10 @@ import numpy as np
 
 from .. import errors, optional, printing
 from ..checks import core as checks
+from ..checks.tracebacks import hide_frames
 from . import dtypes
 from .extension import hooks
 from .placements import placements
-from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Abstract values: what is known of an array before it has contents.

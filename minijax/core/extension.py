@@ -65,6 +65,12 @@ class Extension:
         a trace that none of the arguments belongs to."""
         return rule(*args, **params)
 
+    def debug_info(self, info: Any, fun: Callable, in_tree: Any, statics: Any,
+                   out_tree: Callable) -> Any:
+        """What is said of a function that is about to be traced: `info`, or with the names of its
+        arguments and results. `in_tree` is the structure of the traced (args, kwargs)."""
+        return info
+
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.
 

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from ..checks import operators as checks
+from ..checks.tracebacks import hide_frames
 from . import dtypes
 from . import primitives as prim
 from .array import Array, direct_binary, is_arraylike, quiet
 from .core import ArrayMethods, ShapedArray, eval_trace, install_methods, state, typeof
-from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Promotion

@@ -270,22 +270,6 @@ def shaped_abstractify(x) -> ShapedArray:
                        getattr(x, "placement", None))
 
 
-def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[ShapedArray]:
-    """The types of the flattened arguments of `fun`; `names()` are the names of the leaves.
-
-    Raises:
-      TypeError, OverflowError: an argument is not an array or a number, or it is too large; the
-        message names it.
-    """
-    try:
-        avals = [*map(shaped_abstractify, leaves)]
-    except (TypeError, AttributeError, OverflowError):
-        checks.traced_arguments(fun, leaves, names, shaped_abstractify)
-        raise
-    checks.arguments_apart(avals, fun, leaves, names)
-    return avals
-
-
 # ----------------------------------------------------------------------------------------------
 # Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
 

@@ -23,14 +23,14 @@ import numpy as np
 from .. import settings
 from ..checks import staging as checks
 from ..runtime import timed
-from ..source import fun_name
+from ..source import DebugInfo, fun_name, fun_sourceinfo
 from .api_util import flatten_fun, positive_argnums, split_statics, with_statics
 from .array import Array
-from .core import Tracer, state
+from .core import ShapedArray, Tracer, state
+from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr
-from .signatures import traced_info, weak_arg_names
-from .staging import abstractify_args, jaxpr_of
-from .tree import PyTreeDef, opened, tree_flatten
+from .staging import jaxpr_of, shaped_abstractify
+from .tree import PyTreeDef, tree_flatten, tree_structure
 from .util import split_list
 
 
@@ -133,23 +133,39 @@ class TracedFunction:
     def _traced(self, call: Call) -> Tracing:
         """The function traced at the types of these arguments."""
         checks.static_arguments(call.statics)
-        names = weak_arg_names(self._fun, call.in_tree, by_place(call.statics))
-        in_avals = abstractify_args(self._fun, call.leaves, names)
+        in_avals = self._in_avals(call)
         axes = tuple(state.axis_sizes.items())
         key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)
         tracing = self._traces.get(key)
         if tracing is None:
-            checks.may_trace(self._fun, key, self._traces, names, opened)
+            checks.may_trace(self._fun, call, key, self._traces, tree_structure)
             tracing = self._trace(call, in_avals)
             if not any(isinstance(x, Tracer) for x in tracing.outer_tracers):  # others next time
                 tracing = remember(self._traces, key, tracing)
         return tracing
 
+    def _in_avals(self, call: Call) -> list[ShapedArray]:
+        """The types of the traced arguments.
+
+        Raises:
+          TypeError, OverflowError: an argument is not an array or a number, or it is too large; the
+            message names it.
+        """
+        try:
+            in_avals = [*map(shaped_abstractify, call.leaves)]
+        except (TypeError, AttributeError, OverflowError):
+            checks.traced_arguments(self._fun, call, shaped_abstractify)
+            raise
+        checks.arguments_apart(in_avals, self._fun, call)
+        return in_avals
+
     def _trace(self, call: Call, in_avals: Sequence) -> Tracing:
         """Trace the function at arguments of these types."""
         fun, statics = self._fun, by_place(call.statics)
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
-        info = traced_info("jit", fun, call.in_tree, statics, out_tree)
+        info = DebugInfo("jit", fun_sourceinfo(fun))
+        for debug_info in hooks.debug_info:
+            info = debug_info(info, fun, call.in_tree, statics, out_tree)
         with timed("jaxpr_trace", fun_name(fun)):
             jaxpr = jaxpr_of(flat_fun, in_avals, info)
         if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)

@@ -15,23 +15,15 @@ Counterpart in JAX: `jax/_src/tree_util.py`, with its registry in C++.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from .. import printing
 from ..checks import tree as checks
-from .key_paths import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
-)
-from .tracebacks import hide_frames
+from .boundary import public
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -229,6 +221,7 @@ def _hash_if_possible(aux):
 IsLeaf = Callable[[Any], bool] | None  # a node for which it returns True counts as a leaf
 
 
+@public
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Split a pytree into its leaves, left to right, and its structure.
 
@@ -243,13 +236,9 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     >>> jax.tree.flatten({"b": (1, 2), "a": [3, None]})
     ([3, 1, 2], PyTreeDef({'a': [*, None], 'b': (*, *)}))
     """
-    try:
-        leaves: list[Any] = []
-        treedef = flatten_into(tree, leaves, is_leaf)
-        return leaves, treedef
-    except Exception as error:
-        hide_frames(error)
-        raise
+    leaves: list[Any] = []
+    treedef = flatten_into(tree, leaves, is_leaf)
+    return leaves, treedef
 
 
 def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
@@ -276,6 +265,7 @@ def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
     return PyTreeDef(node_type, aux, tuple(subtrees), len(leaves) - start)
 
 
+@public
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Put leaves into a structure: the inverse of `tree_flatten`.
 
@@ -286,11 +276,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     >>> jax.tree.unflatten(jax.tree.structure([0, (0, 0)]), "xyz")
     ['x', ('y', 'z')]
     """
-    try:
-        return treedef.unflatten(leaves)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    return treedef.unflatten(leaves)
 
 
 def _unflatten(treedef, leaves):
@@ -303,6 +289,7 @@ def _unflatten(treedef, leaves):
     return treedef.node_type.unflatten(treedef.aux, tuple(children))
 
 
+@public
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a pytree, left to right.
 
@@ -310,13 +297,10 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> jax.tree.leaves([1, (2, {"a": 3}), None])
     [1, 2, 3]
     """
-    try:
-        return tree_flatten(tree, is_leaf)[0]
-    except Exception as error:
-        hide_frames(error)
-        raise
+    return tree_flatten(tree, is_leaf)[0]
 
 
+@public
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a pytree.
 
@@ -324,17 +308,14 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     >>> jax.tree.structure([1, (2, {"a": 3}), None])
     PyTreeDef([*, (*, {'a': *}), None])
     """
-    try:
-        return flatten_into(tree, [], is_leaf)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    return flatten_into(tree, [], is_leaf)
 
 
 # ----------------------------------------------------------------------------------------------
 # Map
 
 
+@public
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply `f` to the leaves that stand at the same place of one or several trees.
 
@@ -351,63 +332,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     >>> jax.tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
     """
-    try:
-        leaves, treedef = tree_flatten(tree, is_leaf)
-        others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
-        return treedef.unflatten(list(map(f, leaves, *others)))
-    except Exception as error:
-        hide_frames(error)
-        raise
-
-
-# ----------------------------------------------------------------------------------------------
-# Key paths: what the places in a tree are called
-
-
-def flatten_with_keys(
-    tree: Any, node_type: NodeType
-) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
-    """The (key, child) pairs and the aux data of a node."""
-    if node_type.flatten_with_keys is not None:
-        return node_type.flatten_with_keys(tree)
-    children, aux = node_type.flatten(tree)
-    return list(zip(_keys(node_type, aux), children)), aux
-
-
-def _keys(node_type, aux):
-    """The keys of a node without its own; there are enough, or infinitely many."""
-    if node_type is DICT:
-        return map(DictKey, aux)
-    if node_type is NAMEDTUPLE:
-        return map(GetAttrKey, aux._fields)
-    by_index = SequenceKey if node_type in (TUPLE, LIST) else FlattenedIndexKey
-    return map(by_index, count())
-
-
-def opened(tree: Any, is_leaf: IsLeaf = None) -> tuple[PyTreeDef, list[tuple[KeyEntry, Any]]]:
-    """The structure of a tree, and the (key, child) pairs of its root."""
-    treedef = flatten_into(tree, [], is_leaf)
-    node_type = treedef.node_type
-    return treedef, [] if node_type is None else [*flatten_with_keys(tree, node_type)[0]]
-
-
-def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
-    """The path to each leaf; empty paths if a registered class cannot hold numbers as leaves."""
-    try:
-        tree = treedef.unflatten(range(treedef.num_leaves))
-    except Exception:
-        return [()] * treedef.num_leaves
-    return [path for path, _ in leaves_with_path(tree)]
-
-
-def leaves_with_path(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """The path to each leaf, and the leaf."""
-    node_type = node_type_of(tree)
-    if node_type is None:
-        yield path, tree
-        return
-    for key, child in flatten_with_keys(tree, node_type)[0]:
-        yield from leaves_with_path(child, (*path, key))
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
+    return treedef.unflatten(list(map(f, leaves, *others)))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -418,7 +345,7 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
     """`treedef.flatten_up_to(tree)`; errors call the tree `name`."""
     subtrees: list[Any] = []
     matches = _match(treedef, tree, _one_level, subtrees)
-    checks.is_prefix(matches, treedef, tree, name, opened)
+    checks.is_prefix(matches, treedef, tree, name, tree_structure)
     return subtrees
 
 

@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.api_util import ensure_index_tuple, positive_argnums
+from ..core.api_util import (
+    ensure_index_tuple,
+    fun_signature,
+    infer_argnums_and_argnames,
+    positive_argnums,
+)
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
     Primitive,
@@ -37,7 +42,6 @@ from ..core.jaxpr import (
 )
 from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import constant, ensure_array
-from ..core.signatures import fun_signature, infer_argnums_and_argnames, traced_info
 from ..core.staging import (
     DynamicJaxprTrace,
     jaxpr_of,
@@ -50,6 +54,7 @@ from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
+from ..pytree.names import traced_info
 from ..source import DebugInfo, fun_name
 from .linear_util import wrap_init
 

@@ -40,7 +40,6 @@ from ..core.effects import (
 )
 from ..core.forward import primitive_jvps
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
-from ..core.signatures import leaf_names
 from ..core.staging import jaxpr_of
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
@@ -61,6 +60,7 @@ from ..parallel.programs.placed_array import sees_to_places
 from ..parallel.programs.shard_map_primitive import Scope, inside, shard_map_p
 from ..parallel.programs.spmd import on_all_devices
 from ..parallel.types.stablehlo import add_host_callback, devices_of_module, manual_context
+from ..pytree.names import leaf_names
 from ..runtime import logger
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import same_dtypes
+from ..checks.tracebacks import hide_frames
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, inserted, primitive_batchers, shifted_dims
 from ..core.boundary import public
@@ -42,7 +43,6 @@ from ..core.primitives import (
     shape_primitive,
     sub,
 )
-from ..core.tracebacks import hide_frames
 from ..core.transposition import deflinear2, deftranspose, is_undefined_primal, primitive_transposes
 from .families import all_at_front
 from .shaping import full_like, squeeze

@@ -13,6 +13,7 @@ import operator
 import numpy as np
 
 from ..checks import primitives as checks
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, fill_trailing, primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -48,7 +49,6 @@ from ..core.primitives import (
     sub_p,
     tanh_p,
 )
-from ..core.tracebacks import hide_frames
 from .bitwise import bitwise_and
 from .complex_numbers import (
     conj,

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.array import immutable
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
-from ..core.tracebacks import hide_frames
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
 from .cutting import slice, slice_p

@@ -19,6 +19,7 @@ import numpy as np
 from .. import settings
 from ..checks import operators as checks
 from ..checks.array import numeric
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array, is_arraylike
@@ -50,7 +51,6 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
-from ..core.tracebacks import hide_frames
 from ..errors import ConcretizationTypeError
 from ..source import user_stacklevel
 from .bitwise import xor_p

@@ -10,9 +10,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..checks.tracebacks import hide_frames
 from ..core.core import Primitive, ShapedArray
 from ..core.placements import placements
-from ..core.tracebacks import hide_frames
 
 F = TypeVar("F", bound=Callable)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.primitives import dtype_kind
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
@@ -34,7 +35,6 @@ from ..core.primitives import (
     squeeze_p,
     transpose_p,
 )
-from ..core.tracebacks import hide_frames
 from ..core.transposition import deftranspose
 from ..optional import may_be_asked
 from ..settings import check_vma

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..checks.tracebacks import hide_frames
 from ..core.core import eval_trace, state
-from ..core.tracebacks import hide_frames
 from ..runtime.jit import jit
 from . import slicing
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.api import eval_shape, vmap
 from ..core.core import state, typeof
-from ..core.tracebacks import hide_frames
 from ..lax import operators
 from ..lax import reductions as red
 from ..lax.bitwise import bitwise_and as and_bits

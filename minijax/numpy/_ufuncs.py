@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.array import direct_unary
 from ..core.boundary import public
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
-from ..core.tracebacks import hide_frames
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig

@@ -7,7 +7,7 @@ as functions of leaves in all forms of `jax.api_util`.
 
 from ..text.differences import Difference
 from .differences import equality_errors, equality_errors_pytreedef, prefix_errors
-from ..core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
+from ..text.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from ..core.api_util import flatten_axes
 from ..core.tree import (
     LEAF,

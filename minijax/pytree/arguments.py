@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ..checks import arguments as checks
 from ..checks.tree import rebased
-from ..core.api_util import positive_argnums, split_statics
+from ..core.api_util import infer_argnums_and_argnames, positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
-from ..core.signatures import infer_argnums_and_argnames, leaf_names, weak_arg_names
 from ..core.tree import PyTreeDef, tree_structure
+from ..pytree.names import leaf_names, weak_arg_names
 from ..source import DebugInfo, fun_sourceinfo
 
 

@@ -11,7 +11,6 @@ from ..checks import sequences
 from ..checks import tree as checks
 from ..core import tree as trees
 from ..core.boundary import public
-from ..core.key_paths import KeyEntry
 from ..core.tree import (
     LEAF,
     TUPLE,
@@ -19,12 +18,12 @@ from ..core.tree import (
     Partial,
     PyTreeDef,
     flatten_up_to,
-    flatten_with_keys,
     make_treedef,
     node_type_of,
     registry,
 )
 from ..naming import renamed
+from ..text.key_paths import KeyEntry, flatten_with_keys
 from .registration import OwnNodeType
 
 F = TypeVar("F", bound=Callable)

@@ -8,14 +8,21 @@ from typing import Any
 from ..checks import tree as checks
 from ..checks.sequences import iterable
 from ..core.boundary import public
-from ..core.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from ..core.tree import (
     LEAF,
     PyTreeDef,
     flatten_up_to,
-    flatten_with_keys,
     make_treedef,
     node_type_of,
+)
+from ..text.key_paths import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    flatten_with_keys,
 )
 
 
@@ -97,6 +104,15 @@ def tree_leaves_with_path(
 
 
 generate_key_paths = tree_leaves_with_path
+
+
+def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
+    """The path to each leaf; empty paths if a registered class cannot hold numbers as leaves."""
+    try:
+        tree = treedef.unflatten(range(treedef.num_leaves))
+    except Exception:
+        return [()] * treedef.num_leaves
+    return [path for path, _ in tree_leaves_with_path(tree)]
 
 
 @public

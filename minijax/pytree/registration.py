@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from ..checks import tree as checks
 from ..core.boundary import public
-from ..core.key_paths import DictKey, GetAttrKey
 from ..core.tree import NodeType, registry, sorted_keys
+from ..text.key_paths import DictKey, GetAttrKey
 
 Class = TypeVar("Class", bound=type)
 

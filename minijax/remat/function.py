@@ -9,7 +9,6 @@ from typing import Any
 from ..checks import remat as checks
 from ..core.api_util import with_statics
 from ..core.boundary import api_boundary
-from ..core.signatures import arg_names
 from ..core.traced import by_place
 from ..core.tree import tree_flatten
 from ..core.util import split_list
@@ -17,6 +16,7 @@ from ..lax.control_flow.common import stage
 from ..naming import renamed
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
+from ..pytree.names import arg_names
 from ..source import wraps
 from .primitive import remat_p
 

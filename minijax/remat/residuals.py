@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ..core.api import make_jaxpr, vjp
 from ..core.core import ShapedArray
-from ..core.signatures import arg_names
 from ..core.tree import tree_flatten, tree_leaves
 from ..core.util import split_list
+from ..pytree.names import arg_names
 from .origins import origins
 
 

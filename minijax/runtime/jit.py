@@ -24,6 +24,8 @@ import numpy as np
 from .. import settings
 from ..checks import jit as checks
 from ..checks.arguments import check_callable, references_apart
+from ..checks.tracebacks import hide_frames
+from ..core.api_util import fun_signature
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
@@ -39,9 +41,7 @@ from ..core.jit import (
 )
 from ..core.lowering import used_variables
 from ..core.placements import placements
-from ..core.signatures import fun_signature
 from ..core.staging import shapes_only, staging_rules, weakref_cache
-from ..core.tracebacks import hide_frames
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list, split_list

@@ -17,13 +17,13 @@ from ..core.boundary import api_boundary, public
 from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
-from ..core.key_paths import keystr
 from ..core.lowering import LoweredModule
 from ..core.placements import placements
-from ..core.signatures import arg_names
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..pytree.differences import equality_errors_pytreedef
+from ..pytree.names import arg_names
+from ..pytree.paths import keystr
 from ..settings import no_execution
 from . import xla
 from .devices import default_backend

@@ -11,12 +11,12 @@ from ..core import dtypes
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, install_methods, typeof
-from ..core.key_paths import GetAttrKey
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
 from ..core.tree import NodeType
 from ..lax.indexing import Indexing, indexing_of
 from ..pytree.registration import register_node_type
+from ..text.key_paths import GetAttrKey
 from . import checks
 from .indexing import parse, selected_shape
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-Opened = Callable[[Any], tuple[Any, list[tuple[Any, Any]]]]  # tree -> structure, (key, child) pairs
+from .key_paths import flatten_with_keys
+
+Structure = Callable[[Any], Any]  # a tree -> its structure
+
+
+def opened(structure: Structure, tree: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    """The structure of a tree, and the (key, child) pairs of its root."""
+    treedef = structure(tree)
+    node_type = treedef.node_type
+    return treedef, [] if node_type is None else [*flatten_with_keys(tree, node_type)[0]]
 
 
 class Difference(NamedTuple):
@@ -17,14 +26,14 @@ class Difference(NamedTuple):
     why: str
 
 
-def differences(expected: Any, tree: Any, opened: Opened, strict: bool = False,
+def differences(expected: Any, tree: Any, structure: Structure, strict: bool = False,
                 path: tuple = ()) -> Iterator[Difference]:
     """The topmost places where `tree` does not have the structure `expected`.
 
     Unless `strict`, `expected` need only be a prefix: anything may stand where it has a leaf.
-    `opened(tree)` is its structure, and the (key, child) pairs of its root.
+    `structure(tree)` is its structure.
     """
-    found, keyed_children = opened(tree)
+    found, keyed_children = opened(structure, tree)
     if _is_leaf(expected):
         if strict and not _is_leaf(found):
             yield Difference(path, *_types(expected, found))
@@ -33,7 +42,7 @@ def differences(expected: Any, tree: Any, opened: Opened, strict: bool = False,
         yield Difference(path, *difference)
         return
     for subtree, (key, child) in zip(expected.subtrees, keyed_children):
-        yield from differences(subtree, child, opened, strict, (*path, key))
+        yield from differences(subtree, child, structure, strict, (*path, key))
 
 
 def _is_leaf(treedef) -> bool:
@@ -107,11 +116,11 @@ def difference_text(difference: Difference, name: str) -> str:
 
 
 def treedef_differences(
-    expected: Any, found: Any, opened: Opened, strict: bool = False
+    expected: Any, found: Any, structure: Structure, strict: bool = False
 ) -> Iterator[Difference]:
     """`differences` between two structures. To get its keys, `found` is filled with leaves."""
     try:
         dummy = found.unflatten([object()] * found.num_leaves)
     except Exception:  # a registered class that refuses these leaves: the difference is at the root
         dummy = found
-    return differences(expected, dummy, opened, strict)
+    return differences(expected, dummy, structure, strict)

@@ -14,8 +14,8 @@ import numpy as np
 from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.primitives import canonical_axis, constant
-from ...core.tree import leaf_paths, tree_flatten
-from ...pytree.paths import keystr
+from ...core.tree import tree_flatten
+from ...pytree.paths import keystr, leaf_paths
 from .. import bitwise, cutting, shaping
 from .. import elementwise as lax
 

@@ -35,14 +35,14 @@ from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.placements import placements
 from ...core.primitives import convert
-from ...core.signatures import traced_info, weak_arg_names
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
-from ...core.tree import PyTreeDef, leaf_paths, tree_structure
+from ...core.tree import PyTreeDef, tree_structure
 from ...core.util import partition_list
 from ...errors import JaxprTypeError
 from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.functions import treedef_tuple
-from ...pytree.paths import SequenceKey, keystr
+from ...pytree.names import traced_info, weak_arg_names
+from ...pytree.paths import SequenceKey, keystr, leaf_paths
 from ...runtime.platforms import canonical_platform, program_platform
 from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax

@@ -40,7 +40,6 @@ from ...core.partial_eval import (
 )
 from ...core.placements import placements
 from ...core.primitives import constant, ensure_array
-from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
     UndefinedPrimal,
@@ -49,13 +48,14 @@ from ...core.transposition import (
     project_accums,
     transpose_jaxpr,
 )
-from ...core.tree import leaf_paths, tree_flatten
+from ...core.tree import tree_flatten
 from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.differences import equality_errors_pytreedef
-from ...pytree.paths import keystr
+from ...pytree.names import leaf_names
+from ...pytree.paths import keystr, leaf_paths
 from ...source import fun_sourceinfo
 from .. import elementwise as lax
 from .. import shaping

@@ -14,9 +14,9 @@ from ...core.boundary import api_boundary
 from ...core.core import typeof
 from ...core.operators import with_own_arrays
 from ...core.primitives import constant
-from ...core.signatures import leaf_names
 from ...core.tree import tree_leaves
 from ...pytree.arguments import argument_avals
+from ...pytree.names import leaf_names
 from .. import elementwise as lax
 from ..compile_time import is_concrete
 from .common import BodyOf

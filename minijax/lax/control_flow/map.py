@@ -8,9 +8,9 @@ from typing import Any
 from ...core.api import vmap
 from ...core.boundary import api_boundary
 from ...core.core import typeof
-from ...core.signatures import leaf_names
 from ...core.tree import tree_flatten, tree_map
 from ...pytree.arguments import argument_avals
+from ...pytree.names import leaf_names
 from .. import cutting, shaping
 from .common import BodyOf
 from .scan import scan, scan_length, scan_loop

@@ -29,15 +29,15 @@ from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn
 from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_partial_eval
 from ...core.primitives import broadcast_in_dim_p, ensure_array
-from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
-from ...core.tree import leaf_paths, tree_flatten, tree_map
+from ...core.tree import tree_flatten, tree_map
 from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_tuple
-from ...pytree.paths import keystr
+from ...pytree.names import leaf_names
+from ...pytree.paths import keystr, leaf_paths
 from .. import cutting
 from ..compile_time import concrete_or_error
 from .common import (

@@ -39,7 +39,6 @@ from ...core.partial_eval import (
     partial_eval_rules,
 )
 from ...core.primitives import ensure_array, select
-from ...core.signatures import leaf_names
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
@@ -48,6 +47,7 @@ from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
+from ...pytree.names import leaf_names
 from .. import reductions, shaping
 from ..families import inline_in_scope, lower_fun
 from .common import (

@@ -23,11 +23,11 @@ from ...core.core import Primitive, Tracer, install_methods, state, typeof
 from ...core.forward import Zero, deflinear_jvp
 from ...core.jit import buffer_of
 from ...core.lowering import register_lowering
-from ...core.signatures import leaf_names
 from ...core.transposition import is_undefined_primal, primitive_transposes
 from ...core.tree import tree_flatten
 from ...errors import ConcretizationTypeError, JaxRuntimeError
 from ...pytree.arguments import argument_avals
+from ...pytree.names import leaf_names
 from ...runtime import xla
 from ...runtime.jit import jit
 from ..meshes.layouts import (

@@ -17,13 +17,13 @@ from ...core.api_util import ensure_index_tuple, flatten_axes, with_statics
 from ...core.boundary import api_boundary
 from ...core.core import eval_trace, state, typeof
 from ...core.jit import JitFunction
-from ...core.signatures import arg_names
 from ...core.traced import cache_of, traces
 from ...core.tree import tree_flatten, tree_leaves, tree_map
 from ...lax.shaping import expand_dims, squeeze
 from ...pytree.arguments import rebase_donate_argnums
 from ...pytree.differences import prefix_errors
 from ...pytree.functions import broadcast_prefix
+from ...pytree.names import arg_names
 from ...runtime.devices import devices as all_devices
 from ...runtime.jit import jit
 from ...runtime.processes import local_devices, process_count

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from ...core.boundary import api_boundary
 from ...core.core import Tracer, eval_trace, state
 from ...core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
-from ...core.signatures import arg_names
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import PyTreeDef, tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list
 from ...pytree.arguments import argument_avals
+from ...pytree.names import arg_names
 from ...runtime.jit import jit
 from ...settings import trace_context
 from ...source import DebugInfo, fun_sourceinfo, wraps

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.core import ShapedArray
-from ...core.tree import leaf_paths, tree_flatten
+from ...core.tree import tree_flatten
 from ...pytree.differences import prefix_errors
 from ...pytree.functions import broadcast_prefix
-from ...pytree.paths import generate_key_paths, keystr
+from ...pytree.paths import generate_key_paths, keystr, leaf_paths
 from ...source import fun_name
 from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, PartitionSpec

@@ -1,4 +1,4 @@
-"""Chapter 3: what is a place in a tree called?
+"""What is a place in a tree called?
 
 A *key path* leads from a tree to one of its leaves. Each key is one step: `['w'][0]` is a `DictKey`
 and a `SequenceKey`.
@@ -8,6 +8,8 @@ In JAX: `jax/_src/tree_util.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -94,11 +96,18 @@ KeyEntry = Any  # one of the four above, or any object that a registered type us
 KeyPath = tuple[KeyEntry, ...]
 
 
-def keystr(path: KeyPath) -> str:
-    """A key path as text, as in `['w'][0]`."""
-    return "".join(map(str, path))
+def flatten_with_keys(tree: Any, node_type: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
+    """The (key, child) pairs and the aux data of a node."""
+    if node_type.flatten_with_keys is not None:
+        return node_type.flatten_with_keys(tree)
+    children, aux = node_type.flatten(tree)
+    return list(zip(_keys(tree, node_type, aux), children)), aux
 
 
-def path_text(path: KeyPath) -> str:
-    """`keystr`, with `[0]` for `[<flat index 0>]`."""
-    return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
+def _keys(tree, node_type, aux):
+    """The keys of a node without its own; there are enough, or infinitely many."""
+    if node_type.python_type is dict:
+        return map(DictKey, aux)
+    if node_type.python_type is tuple and type(tree) is not tuple:
+        return map(GetAttrKey, aux._fields)
+    return map(SequenceKey if type(tree) in (tuple, list) else FlattenedIndexKey, count())

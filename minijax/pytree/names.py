@@ -1,7 +1,6 @@
-"""Chapter 3: what are the arguments of a function called, and which of them are special?
+"""Chapter 3: what are the arguments and the results of a function called?
 
 A message or a listing names an argument by the function's signature and a path, as in `x['w'][0]`.
-Arguments can be chosen by number or by name; one list is completed from the other.
 
 In JAX: `jax/_src/api_util.py`.
 """
@@ -10,21 +9,18 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
 from types import CellType, FunctionType
 from typing import Any
 
-from ..checks import arguments as checks
+from ..core.api_util import fun_signature, positive_argnums, with_statics
+from ..core.extension import Extension, register
+from ..core.tree import PyTreeDef
+from ..core.util import partition_list
 from ..source import DebugInfo, fun_sourceinfo
-from .api_util import ensure_index_tuple, ensure_str_tuple, positive_argnums, with_statics
-from .key_paths import path_text
-from .tree import PyTreeDef, leaf_paths, leaves_with_path
-from .util import partition_list
-
-# ----------------------------------------------------------------------------------------------
-# Names of arguments and results
-
+from ..text.key_paths import KeyPath
+from .paths import keystr, leaf_paths, tree_leaves_with_path
 
 _STATIC = object()  # stands for a static argument, whose leaves have no names
 
@@ -46,7 +42,7 @@ def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
     return tuple(
         name + path_text(path)
         for name, tree in named
-        for path, leaf in leaves_with_path(tree)
+        for path, leaf in tree_leaves_with_path(tree)
         if leaf is not _STATIC
     )
 
@@ -122,50 +118,21 @@ def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Map
                      results)
 
 
+def path_text(path: KeyPath) -> str:
+    """A key path as text, as in `['w'][0]`; also for nodes whose registration names no keys."""
+    return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
+
+
 def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
     """A name like `init['w'][0]` for each leaf of the argument `name`."""
-    return tuple(name + path_text(path) for path, _ in leaves_with_path(tree))
+    return tuple(name + path_text(path) for path, _ in tree_leaves_with_path(tree))
 
 
-# ----------------------------------------------------------------------------------------------
-# Static arguments
+class Names(Extension):
+    """Traced functions have names for their arguments and results."""
+
+    def debug_info(self, info, fun, in_tree, statics, out_tree):
+        return traced_info(info.traced_for, fun, in_tree, statics, out_tree)
 
 
-def infer_argnums_and_argnames(
-    signature: Signature | None,
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """If only one of the two is given, the other from the signature; if both are, as they are."""
-    parameters = signature.parameters.values() if signature else ()
-    both_ways = {
-        i: param.name
-        for i, param in enumerate(parameters)
-        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
-    }
-    if argnums is None:
-        names = ensure_str_tuple(() if argnames is None else argnames)
-        return tuple(i for i, name in both_ways.items() if name in names), names
-    numbers = ensure_index_tuple(argnums)
-    if argnames is None:
-        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
-    return numbers, ensure_str_tuple(argnames)
-
-
-def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
-    """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
-    numbers = ensure_index_tuple(() if given[0] is None else given[0])
-    if not (numbers or given[1]):
-        return (), ()
-    signature = fun_signature(fun)
-    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
-    checks.static_and_donated(signature, static, ((), ()))
-    return static
-
-
-def fun_signature(fun: Callable) -> Signature | None:
-    """The signature, or None if `fun` has none, like some built-in functions."""
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
+register(Names())
