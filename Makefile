@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 PYTHONS ?= python3.12 python3.13
+SAMPLE ?= 140
 BIN = $(VENV)/bin
 ANY_RELEASE = tests/test_cli.py tests/test_docstrings.py tests/test_laws.py tests/test_threads.py tests/ch06/test_client.py
 SOURCES = minijax tests tools chapters site
@@ -27,12 +28,12 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help everything tour check quick test history fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
+.PHONY: help everything tour check quick test history fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons sample-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make tour              watch minijax differentiate, and a network learn to read"
-	@echo "make check CH=4        lint, and one chapter's tests: under a minute, without JAX"
+	@echo "make check CH=4        one chapter's tests: under a minute, without JAX"
 	@echo "make quick             a sample of all tests: under three minutes"
 	@echo "make test              lint, then compare everything with real JAX"
 	@echo "make history           run each of 500 programs among the others: the same as alone?"
@@ -49,6 +50,7 @@ help:
 	@echo "make lint              style, types, and the chapter order"
 	@echo "make endurance         threads, Ctrl-C, kills, and 10,000 programs: half an hour"
 	@echo "make test-all-pythons  the tests on every Python there is of: $(PYTHONS)"
+	@echo "make sample-all-pythons  a sample of the tests on each of these"
 	@echo "make clean             remove what the others made"
 
 # One virtual environment. A target installs the extras it needs, again whenever pyproject.toml has
@@ -77,11 +79,11 @@ lint: $(VENV)/installed-lint $(VENV)/installed-test
 	$(BIN)/lint-imports
 
 # JAX's answers are stored in tests/oracle/answers: a chapter's tests need no JAX.
-check: lint
+check: $(VENV)/installed-test
 	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS_OF_CHAPTER)
 
-quick: lint
-	$(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample 140
+quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample $(SAMPLE)
 
 # Each day another tenth of the stored answers is compared with what JAX answers.
 # What failed runs once more, alone: tests of threads and signals depend on how busy the machine is.
@@ -140,20 +142,34 @@ update: $(VENV)/installed-book
 # On each Python first everything, against the JAX that is pinned; then, with the newest jaxlib there
 # is, the tests that hold for any release of JAX.
 test-all-pythons:
+	$(call on_each_python,test-here test-newest)
+
+# CI lints and tests on one Python, and asks the others whether a sample of the tests passes.
+sample-all-pythons:
+	$(call on_each_python,sample-here)
+
+# A Python counts if it is on the path or among pyenv's, and can make a virtual environment.
+test-all-pythons sample-all-pythons: export PATH := $(subst $() ,:,$(wildcard $(HOME)/.pyenv/versions/*/bin) $(PATH))
+define on_each_python
 	@for python in $(PYTHONS); do \
-	  if $$python -c 'import venv' 2>/dev/null; then \
-	    here=.venv-$$(basename $$python); \
-	    $(MAKE) PYTHON=$$python VENV=$$here test-here || exit 1; \
-	    $(MAKE) PYTHON=$$python VENV=$$here-newest test-newest || exit 1; \
+	  if $$python -c 'import ensurepip' 2>/dev/null; then \
+	    for target in $(1); do \
+	      $(MAKE) PYTHON=$$python VENV=.venv-$$(basename $$python)-$${target#*-} $$target || exit 1; \
+	    done; \
 	  else \
 	    echo "$$python is not here: skipped"; \
 	  fi; \
 	done
+endef
 
-.PHONY: test-here test-newest
+.PHONY: test-here sample-here test-newest
 test-here: $(VENV)/installed-test
 	$(BIN)/python --version
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+sample-here: $(VENV)/installed-test
+	$(BIN)/python --version
+	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample $(SAMPLE)
 
 test-newest: $(VENV)/installed-test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade jax 'jaxlib<0.13'
