@@ -28,7 +28,7 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help everything tour check quick test history fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons sample-all-pythons clean
+.PHONY: help everything tour check quick test history fuzz edges oracle mutants used lint bench book read reading browse update test-all-pythons sample-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make edges             compare every function at the ends of its domain: ten minutes"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
 	@echo "make mutants N=300     change rules, one at a time: do the tests notice?"
+	@echo "make used              say which statements users' programs execute: half an hour"
 	@echo "make bench             measure our speed against real JAX's"
 	@echo "make book              build the book's site; all that it shows is run and checked"
 	@echo "make read              serve the book, and open it in the browser"
@@ -113,6 +114,10 @@ oracle: $(VENV)/installed-test
 # Does a test fail if a rule is changed? About ten minutes for a first look at what tests reach.
 mutants: $(VENV)/installed-test
 	JAX_PLATFORMS=cpu $(BIN)/python -m tools.mutation -n $(N) --seed $(SEED)
+
+# Which statements of the library users' programs reach. More programs: make used PROGRAMS="a.py b.py"
+used: $(VENV)/installed-test
+	$(BIN)/python -m tools.used $(PROGRAMS)
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks --book
