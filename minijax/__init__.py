@@ -8,32 +8,15 @@ from typing import TYPE_CHECKING
 from .first_use import loaded_on_first_use as _loaded_on_first_use
 
 # chapter 1
+from .compat.config import checking_leaks, config, make_user_context
 from .settings import (
-    auto_pcast,
-    checking_leaks,
-    config,
-    explain_cache_misses,
-    jax2tf_associative_scan_reductions,
-    make_user_context,
-    remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp,
-    thread_guard,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-    debug_infs,
-    debug_nans,
+    check_tracer_leaks,
     enable_checks,
-    allow_f16_reductions,
-    no_execution,
-    no_tracing,
-    default_matmul_precision,
     enable_x64,
-    log_compiles,
+    explain_cache_misses,
+    no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
-    check_tracer_leaks,
 )
 from . import core, errors
 from .core.dtypes import float0
@@ -66,6 +49,7 @@ from .runtime.devices import (
     devices,
 )
 from .runtime.jit import disable_jit, jit
+from .runtime.settings import no_execution
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 
 # chapter 7
@@ -78,6 +62,7 @@ from .core.api import grad, value_and_grad, vjp
 from . import lax
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 from .lax.dynamic_slices import ds
+from .lax.precision import default_matmul_precision
 
 # chapter 10
 from . import linearization as _linearization
@@ -94,7 +79,7 @@ from .lax.compile_time import ensure_compile_time_eval
 # chapter 12
 from . import numpy
 from .numpy import _array_protocols, _methods  # what arrays can do besides
-
+from .numpy._softmax import softmax_custom_jvp
 
 # chapter 13
 from . import random
@@ -112,7 +97,7 @@ from .runtime.processes import (
     process_index,
     process_indices,
 )
-from .settings import default_device
+from .runtime.settings import default_device
 from .parallel.programs.explicit_axes import reshard
 from .parallel.meshes.mesh import make_mesh, set_mesh
 from .parallel.meshes.partition_spec import P
@@ -134,7 +119,15 @@ from . import monitoring
 from . import ref
 from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 from .state.gradients import ad
-from .debugging import refusals as _refusals, value_checks as _value_checks  # watch their settings
+from .debugging.refusals import (
+    allow_f16_reductions,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
+from .debugging.monitoring import log_compiles
+from .debugging.value_checks import debug_infs, debug_nans
 from .debugging.callbacks import pure_callback
 from .debugging.environment import print_environment_info
 
@@ -142,6 +135,12 @@ from .debugging.environment import print_environment_info
 from .experimental import key_reuse as _key_reuse  # watches its setting
 
 # for extensions, every chapter's part
+from .compat.options import (
+    auto_pcast,
+    jax2tf_associative_scan_reductions,
+    remove_size_one_mesh_axis_from_type,
+    thread_guard,
+)
 from .compat.absent import show_absent as _show_absent
 
 _show_absent(__name__)

@@ -40,7 +40,7 @@ from .core.partial_eval import (
 )
 from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, unchecked_constants, weakref_cache
 from .core.util import merge_lists, partition_list
-from .settings import State, bool_state, traced_settings
+from .settings import State, add_traced, bool_state
 
 use_direct_linearize = bool_state(
     "jax_use_direct_linearize",
@@ -48,7 +48,7 @@ use_direct_linearize = bool_state(
     "JVP.", True)
 # Whether the jaxpr that is traced now is the JVP of a body that is being linearized.
 linear_body = State("", False, bool, "Whether a loop's body is being linearized.", True)
-traced_settings += [use_direct_linearize, linear_body]
+add_traced(use_direct_linearize, linear_body)
 
 # primitive -> (trace, primals, tangents, params) -> (primals out, tangents out), where the
 # nonzero tangents are unknown to the `JaxprTrace`. It is current.

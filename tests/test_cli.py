@@ -147,7 +147,7 @@ def test_doctor():
 def test_doctor_counts_the_choices_of_the_autotuner(monkeypatch, tmp_path):
     from minijax.cli.doctor import autotuning
     from minijax.runtime import compilation_cache
-    from minijax.settings import cpu_autotune
+    from minijax.runtime.settings import cpu_autotune
 
     with cpu_autotune(True):
         assert autotuning().startswith("on; choices last as long as the process")

@@ -24,8 +24,8 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("first_use", "settings", "errors", "source", "naming", "util", "documents", "optional",
-        "printing", "text",
+    1: ("first_use", "settings", "compat.config", "errors", "source", "naming", "util", "documents",
+        "optional", "printing", "text",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "checks.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
@@ -36,7 +36,8 @@ ROOMS = {
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
-        "checks.staging", "core.traced", "checks.cache_misses", "runtime.structs"),
+        "checks.staging", "core.traced", "checks.cache_misses", "runtime.settings",
+        "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules",
@@ -52,7 +53,7 @@ ROOMS = {
         "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",
         "lax.out_shardings", "lax.compile_time", "lax.control_flow",
         "jacobians"),
-    10: ("compat", "custom_rules", "linearization", "remat", "checks.remat", "debugging.scopes"),
+    10: ("compat.*", "custom_rules", "linearization", "remat", "checks.remat", "debugging.scopes"),
     11: ("lax.*",),
     12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),
@@ -72,7 +73,8 @@ READING_ORDER = (
 )  # fmt: skip
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
-        "text.__init__", "text.origins", "runtime.__init__", "runtime.platforms", "runtime.client")
+        "text.__init__", "text.origins", "runtime.__init__", "runtime.platforms",
+        "runtime.settings", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
 from .core import operators as _operators  # arrays and tracers get theirs
@@ -83,7 +85,8 @@ from .core.jit import jit
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__",
-           "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
+           "lax.__init__", "runtime.__init__", "debugging.__init__",
+           "compat.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
            "dtypes", "extend", "flatten_util", "interpreters", "lib", "monitoring",
            "ops", "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")

@@ -145,7 +145,7 @@ SOURCES = {
     "tree_util": "_src._names tree_util pytree pytree.functions checks.tree pytree.paths",
     "typing": "typing core.core _src._names",
     "util": "util _src._names core.util _src._util _src._core",
-    "xla_bridge": "_src._names extend.backend . settings",
+    "xla_bridge": "_src._names extend.backend . _src._config",
 }
 
 

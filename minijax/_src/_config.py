@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from .. import settings
-from ..settings import config
+from ..compat.config import config
 
 update = config.update
-config_states = settings._states
+config_states = settings.states
 
 
 def parse_flags_with_absl() -> None:
@@ -22,13 +22,13 @@ def parse_flags_with_absl() -> None:
 
 def _read(name: str) -> Any:
     """The value that a setting has in the process."""
-    return settings._lookup(name).get_global()
+    return settings.states[name].process_value
 
 
 def bool_env(varname: str, default: bool) -> bool:
     """The truth value of an environment variable."""
     word = os.environ.get(varname)
-    return default if word is None else settings._truth_of_word(word, varname)
+    return default if word is None else settings.truth_of_word(word, varname)
 
 
 def int_env(varname: str, default: int) -> int:
@@ -61,8 +61,7 @@ def _defined(name: str, default: Any, help: str, parse: Callable[[Any], Any],
     """A new setting. If it is part of the key of `jit`, functions are traced for each value."""
     state = settings.define(name, default, parse, help, from_env)
     if include_in_jit_key or include_in_trace_context:
-        settings.traced_settings.append(state)
-        settings._count_change()
+        settings.add_traced(state)
     return state
 
 
@@ -79,7 +78,7 @@ def _of_types(types: tuple[type, ...], convert: Callable[[Any], Any] = lambda x:
 
 
 def _bool_of(word: str) -> bool:
-    return settings._truth_of_word(word, "a setting")
+    return settings.truth_of_word(word, "a setting")
 
 
 def bool_state(name: str, default: bool, help: str, **options: Any) -> settings.State:
@@ -124,3 +123,11 @@ def optional_enum_state(name: str, enum_values: Sequence[str], default: str | No
 def string_or_object_state(name: str, default: Any, help: str, **options: Any) -> settings.State:
     """A new setting that is anything."""
     return _defined(name, default, help, lambda value: value, **options)
+
+
+def __getattr__(name: str) -> settings.State:
+    """A setting by its name, with or without "jax_"."""
+    for full_name in (name, f"jax_{name}"):
+        if full_name in settings.states:
+            return settings.states[full_name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from numpy import dtype as DType
 
-from .. import settings
 from ..core.core import ShapedArray, eval_trace, state
 from ..source import count_as_user_code
 from ..source import exclude_from_user_code as register_exclusion
@@ -237,6 +236,7 @@ class RClass(_Joined):
 
 # chapter 14
 from ..runtime import distributed
+from ..runtime import compilation_cache as _cache
 from ..runtime.jit import UNSPECIFIED
 from ..runtime.processes import process_count, process_index
 
@@ -303,4 +303,4 @@ def get_scalar_listeners() -> list:
 
 def is_persistent_cache_enabled() -> bool:
     """Whether compiled programs are kept on disk."""
-    return bool(settings.compilation_cache_dir.value and settings.enable_compilation_cache.value)
+    return bool(_cache.directory.value and _cache.enable.value)

@@ -7,11 +7,12 @@ a static argument or a setting.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import settings
+from ..settings import contexts, traced_settings
 from ..source import fun_sourceinfo, is_user_function, new_source_info
 from ..text.differences import Structure, treedef_differences
 
@@ -81,10 +82,19 @@ def _differences(names: Callable, structure: Structure, new: _Signature, old: _S
             ("different input types:", _of_types(names, new, old)),
             ("different named axes:", _of_axes(new.axes, old.axes)),
             ("Tracing context doesn't match, e.g. due to config or context manager.",
-             settings.context_differences(new.context, old.context))):
+             _context_differences(new.context, old.context))):
         found = [f"  * {line}" for line in lines]
         if found:
             yield from (f"  {title}", *found)
+
+
+def _context_differences(new: int, old: int) -> Iterator[str]:
+    """What tells apart the settings of two answers of `trace_context`."""
+    values_of = {number: values for values, number in contexts.items()}
+    values = itertools.zip_longest(traced_settings, values_of[new], values_of[old])
+    for state, now, before in values:
+        if now != before:
+            yield f"{state.name or 'a context'} differs: now {now} and before {before}"
 
 
 def _of_trees(new: PyTreeDef, old: PyTreeDef, structure: Structure) -> Iterator[str]:

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..checks.arguments import references_apart
 from ..core import dtypes
 from ..core.api_util import flatten_fun_nokwargs, with_statics
@@ -48,6 +47,7 @@ from ..printing import pp_rules
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
 from ..pytree.paths import keystr, tree_flatten_with_path
 from ..pytree.registration import register_pytree_node_class
+from ..settings import bool_state
 from ..source import fun_name, fun_sourceinfo, wraps
 from .common import (
     BatchedFun,
@@ -76,6 +76,10 @@ from .common import (
     without_literals,
 )
 from .unusable import Unusable
+
+disable_bwd_checks = bool_state(
+    "jax_disable_bwd_checks",
+    "Whether the types of the cotangents that bwd rules return are not checked.")
 
 # ----------------------------------------------------------------------------------------------
 # The decorator
@@ -288,7 +292,7 @@ def _checked_ct(path, aval, ct):
     if ct is None or wanted.dtype == dtypes.float0:
         return Zero(wanted)
     got = typeof(ct)
-    if settings.disable_bwd_checks.value:
+    if disable_bwd_checks.value:
         return from_rule(ct)
     same = got.shape == wanted.shape and got.dtype == wanted.dtype
     # As JAX, let pass what has the shape: the dtype is often lost in a rule for low precision.

@@ -11,9 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import settings
 from ..core.extension import Extension, register
 from ..runtime import logger
+from ..settings import bool_state, choice_state
+
+log_compiles = bool_state(
+    "jax_log_compiles",
+    "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
+logging_level = choice_state(
+    "jax_logging_level",
+    ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", None), "NOTSET",
+    "From which level on the library's log is shown on stderr; NOTSET leaves that to `logging`.")
 
 _lock = threading.Lock()
 
@@ -141,12 +149,12 @@ _STEPS = {
 
 def _log(message, *args):
     log = logger("minijax.jit")
-    (log.warning if settings.log_compiles.value else log.debug)(message, *args)
+    (log.warning if log_compiles.value else log.debug)(message, *args)
 
 
 def _show_log(*_: Any) -> None:
     """Show the log from the level in force on; `logging` would show warnings only."""
-    level = settings.logging_level.value
+    level = logging_level.value
     log = logger("minijax")
     log.setLevel(level or "NOTSET")
     for handler in [handler for handler in log.handlers if handler.get_name() == _SHOWN]:
@@ -161,8 +169,8 @@ def _show_log(*_: Any) -> None:
 
 
 _SHOWN = "jax_logging_level"
-settings.logging_level.watchers.append(_show_log)
-if settings.logging_level.value not in (None, "NOTSET"):
+logging_level.watchers.append(_show_log)
+if logging_level.value not in (None, "NOTSET"):
     _show_log()
 register(Monitoring())
 

@@ -26,16 +26,26 @@ from ..core.primitives import reduce_sum_p
 from ..core.tree import tree_leaves
 from ..errors import JaxRuntimeError
 from ..parallel.programs.device_put import device_put_p
+from ..runtime.settings import no_execution
 from ..runtime.stages import not_executed
-from ..settings import (
-    allow_f16_reductions,
-    innermost,
-    no_execution,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_host_to_device,
-)
+from ..settings import State, add_traced, bool_state, choice_state, overrides
 from ..source import is_user_frame
+
+allow_f16_reductions = bool_state(
+    "jax_allow_f16_reductions",
+    "Whether lax.reduce_sum takes 16-bit floats, whose sums lose digits.", default=True)
+add_traced(allow_f16_reductions)
+
+# On a CPU, arrays are in the host's memory. What counts as a transfer is then that a NumPy array or
+# a number becomes an array, or that an array is copied to other devices. Nothing is transferred to
+# the host.
+(transfer_guard, transfer_guard_host_to_device, transfer_guard_device_to_device,
+ transfer_guard_device_to_host) = (choice_state(
+    f"jax_transfer_guard{direction}",
+    (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
+    "Which transfers are allowed: of NumPy arrays and numbers to the device, and of arrays from "
+    "one device to others. A CPU's arrays are in the host's memory: none goes to the host.")
+    for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
 
 class NoExecution(Extension):
@@ -112,9 +122,19 @@ def _check_transfer(x: Any, explicit: bool) -> None:
     _refuse_transfer(x, explicit, "host-to-device", transfer_guard_host_to_device)
 
 
+def _innermost(*states: State) -> Any:
+    """The value of the setting that this thread has overridden last; otherwise the first value of
+    the process that is not `None`."""
+    for setting in reversed(overrides.values):
+        if setting in states:
+            return setting.value
+    values = (setting.process_value for setting in states)
+    return next((value for value in values if value is not None), None)
+
+
 def _refuse_transfer(x: Any, explicit: bool, direction: str, setting: Any) -> None:
     """Raise `JaxRuntimeError` if the setting of this direction forbids the transfer."""
-    mode = innermost(setting, transfer_guard)
+    mode = _innermost(setting, transfer_guard)
     if mode == "disallow_explicit" or mode == "disallow" and not explicit:
         advice = ("The guard forbids device_put, too." if explicit else
                   "Put the value where it is needed first, by `jax.device_put`.")

@@ -18,7 +18,14 @@ from ..core.extension import Extension, register, remove
 from ..core.jaxpr import Literal, eval_jaxpr
 from ..core.jit import jit_p
 from ..parallel.programs.placed_array import contents_here
-from ..settings import debug_infs, debug_nans
+from ..settings import bool_state
+
+debug_nans = bool_state(
+    "jax_debug_nans",
+    "Whether an operation that makes a NaN raises FloatingPointError.")
+debug_infs = bool_state(
+    "jax_debug_infs",
+    "Whether an operation that makes an infinity raises FloatingPointError.")
 
 
 def _unwanted(outs: Sequence) -> str | None:

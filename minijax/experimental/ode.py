@@ -29,9 +29,9 @@ from ..custom_rules import closure_convert, custom_vjp
 from ..lax.control_flow.fori_loop import fori_loop
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
+from ..lax.precision import default_matmul_precision
 from ..numpy._ravel import ravel_pytree
 from ..runtime.jit import jit
-from ..settings import default_matmul_precision
 
 # ----------------------------------------------------------------------------------------------
 # The method's numbers. Row i of STAGES: the weights of the slopes so far in the i-th point.

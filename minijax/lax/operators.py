@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..checks import operators as checks
 from ..checks.array import numeric
 from ..checks.tracebacks import hide_frames
@@ -60,7 +59,7 @@ from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, result_type
 from .elementwise import abs_, min_p
 from .out_shardings import bind_sharded, call_sharded
-from .precision import canonical_precision
+from .precision import canonical_precision, default_matmul_precision
 from .shaping import converted_on, copy_p
 from .sizes import known_sizes
 
@@ -127,7 +126,7 @@ def is_plain_product(a, b) -> bool:
     x, y = a.aval, b.aval
     return (x.dtype is y.dtype and x.dtype is not _BFLOAT16 and 0 < x.ndim < 3
             and 0 < y.ndim < 3 and not x.weak_type and not y.weak_type
-            and settings.default_matmul_precision.value is None)
+            and default_matmul_precision.value is None)
 
 
 def plain_product(a, b):

@@ -9,9 +9,44 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from .. import settings
-from ..settings import PRECISION_NAMES as PRECISION_NAMES
-from ..settings import Precision as Precision
+from ..settings import add_traced, choice_state
+
+
+class Precision(enum.Enum):
+    """How exactly an accelerator multiplies; on the CPU all are the same."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        found = PRECISION_NAMES.get(value)
+        return found if isinstance(found, cls) else None
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+
+PRECISION_NAMES: dict[str, Any] = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}
+
+
+default_matmul_precision = choice_state(
+    "jax_default_matmul_precision",
+    (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+     "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+     "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"), None,
+    "The precision of matrix products that do not ask for one.")
+add_traced(default_matmul_precision)
 
 
 def is_algorithm(precision) -> bool:
@@ -75,15 +110,15 @@ def canonical_precision(precision) -> Any:
       ValueError: no such precision.
     """
     if precision is None:
-        precision = settings.default_matmul_precision.value
+        precision = default_matmul_precision.value
     if isinstance(precision, str):
-        precision = settings.PRECISION_NAMES.get(precision, precision)
+        precision = PRECISION_NAMES.get(precision, precision)
     if precision is None or hasattr(precision, "compute_types"):
         return precision
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    members = tuple([settings.PRECISION_NAMES.get(p) if isinstance(p, str) else p for p in pair])
+    members = tuple([PRECISION_NAMES.get(p) if isinstance(p, str) else p for p in pair])
     if len(pair) != 2 or type(pair[0]) is not type(pair[1]) or not all(
-            isinstance(p, settings.Precision) for p in members):
+            isinstance(p, Precision) for p in members):
         raise ValueError("A precision is None, a Precision or its name, two of these in a tuple, "
                          f"or a DotAlgorithmPreset or its name; got {precision}.")
     return members

@@ -37,7 +37,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..optional import may_be_asked
-from ..settings import check_vma
+from ..runtime.settings import check_vma
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded
 from .sizes import canonical_shape, integers, known_sizes

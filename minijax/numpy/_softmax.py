@@ -14,12 +14,17 @@ from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.shaping import expand_dims, full_like
-from ..settings import softmax_custom_jvp
+from ..settings import add_traced, bool_state
 from . import _reductions
 from ._arguments import optional_axes, promote_args_inexact
 from ._constructors import array
 from ._special import where as choose
 from ._ufuncs import exp, isfinite
+
+softmax_custom_jvp = bool_state(
+    "jax_softmax_custom_jvp",
+    "Whether jax.nn.softmax has a derivative of its own, which keeps the result only.")
+add_traced(softmax_custom_jvp)
 
 
 @public

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..settings import bool_state, choice_state, define, parse_choice, traced_settings
+from functools import partial
+
+from ..settings import add_traced, bool_state, choice_state, define, parse_word
 
 default_prng_impl = choice_state(
     "jax_default_prng_impl",
@@ -17,16 +19,10 @@ threefry_partitionable = bool_state(
     "numbers are those of old releases.", default=True)
 
 
-def _legacy_choice(value: object) -> object:
-    if not isinstance(value, str):
-        raise TypeError(f"jax_legacy_prng_key must be a string, got {value!r}.")
-    return parse_choice(("allow", "warn", "error"), value)
-
-
 legacy_prng_key = define(
-    "jax_legacy_prng_key", "allow", _legacy_choice,
+    "jax_legacy_prng_key", "allow", partial(parse_word, ("allow", "warn", "error")),
     "What to do with keys of the old style, arrays of `uint32`, where a key is expected.")
 debug_key_reuse = bool_state(
     "jax_debug_key_reuse",
     "Whether using a random key for the second time raises an error.")
-traced_settings += [default_prng_impl, enable_custom_prng, threefry_partitionable]
+add_traced(default_prng_impl, enable_custom_prng, threefry_partitionable)

@@ -6,13 +6,17 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from .. import settings
 from ..core.core import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from ..core.jit import jit_p
 from ..core.util import partition_list, split_list
 from ..lax.fewer_bits import reduce_precision_p
+from ..settings import bool_state
 from .names import name_p
+
+log_checkpoint_residuals = bool_state(
+    "jax_log_checkpoint_residuals",
+    "Whether it is logged as a warning what `checkpoint` saves (else at level DEBUG).")
 
 
 def origins(jaxpr: Jaxpr, residuals: Sequence,
@@ -46,7 +50,7 @@ def log_saved(known: ClosedJaxpr, again: ClosedJaxpr, n_saved: int,
       args_known: for each argument of `again` after the saved values, whether it is known.
     """
     logging = importlib.import_module("logging")  # it takes a while to load
-    level = logging.WARNING if settings.log_checkpoint_residuals.value else logging.DEBUG
+    level = logging.WARNING if log_checkpoint_residuals.value else logging.DEBUG
     logger = logging.getLogger("minijax.remat")
     if not logger.isEnabledFor(level):
         return

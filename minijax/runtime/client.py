@@ -37,12 +37,11 @@ try:
 except ImportError:  # of jaxlib 0.10.0
     _hlo = _jax
 
-from .. import settings
 from ..core.core import ShapedArray
 from ..core.extension import hooks
 from ..core.lowering import tensor_type, with_dtype
 from ..errors import JaxRuntimeError
-from . import compiler_of, undisturbed
+from . import compiler_of, settings, undisturbed
 from . import load as load_module
 from .platforms import accelerators, canonical_platform, clients, peers, refuse_after_fork
 

@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core.extension import Extension, register
-from ..settings import bool_state, config, number_state, string_state
+from ..settings import bool_state
 from ..source import user_stacklevel
 from . import tell, xla
+from .settings import number_state, string_state
 
 directory = string_state(
     "jax_compilation_cache_dir", None,
@@ -362,7 +363,7 @@ def set_cache_dir(path: str) -> None:
     >>> from minijax.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.set_cache_dir(None)
     """
-    config.update("jax_compilation_cache_dir", path)
+    directory.set_process_value(path)
 
 
 def reset_cache() -> None:

@@ -59,7 +59,7 @@ def _if_ready(read: Callable) -> Callable:
 
 # Part of every key of the caches of programs: in the child, all of them are empty.
 _generation = settings.State("", 0, int, "How many forks this process is away from its first use.")
-settings.traced_settings.append(_generation)
+settings.add_traced(_generation)
 
 
 def _warn() -> None:
@@ -76,7 +76,7 @@ _held: list[Any] = []  # locks that no other thread may hold while the process i
 
 def _hold() -> None:
     client = sys.modules.get(f"{__package__}.client")
-    locks = [settings._changes_lock, extension._lock, traced._lock,
+    locks = [settings.changes_lock, extension._lock, traced._lock,
              getattr(client, "_lock", None)]
     for lock in filter(None, locks):
         lock.acquire()

@@ -50,6 +50,7 @@ from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import Asked, DonatingModule, ProgramModule, asked
 from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
+from .settings import cpu_autotune
 from .stages import CallInfo, Lowered, Traced
 from .structs import ShapeDtypeStruct
 
@@ -166,7 +167,7 @@ def _flags(compiler_options) -> tuple[tuple[str, Any], ...]:
     """Options for the compiler as a part of a key."""
     if isinstance(compiler_options, str):
         checks.compiler_options(compiler_options)
-        compiler_options = {settings.cpu_autotune.name: True}
+        compiler_options = {cpu_autotune.name: True}
     return tuple(sorted((compiler_options or {}).items()))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .. import settings
-from . import xla
+from ..settings import State, add_traced
+from . import settings, xla
 
 # Modules with the functions `is_here()`; `start(load_plugin)`, which makes the client; and
 # `prepare(text, options)`, for modules to compile.
@@ -19,7 +19,8 @@ clients: dict[str, Any] = {}  # by platform, each made when it is first needed
 peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 
 # The platform that a function is traced for, if it is not the one that this process uses.
-lowered_for = settings.make_user_context()
+lowered_for = State("", None, lambda name: name, "A platform that a program is lowered for.")
+add_traced(lowered_for)
 
 
 def program_platform() -> str:

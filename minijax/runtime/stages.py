@@ -24,11 +24,11 @@ from ..core.tree import PyTreeDef, tree_flatten
 from ..pytree.differences import equality_errors_pytreedef
 from ..pytree.names import arg_names
 from ..pytree.paths import keystr
-from ..settings import no_execution
 from . import xla
 from .devices import default_backend
 from .modules import asked
 from .platforms import canonical_platform
+from .settings import no_execution
 from .structs import ShapeDtypeStruct, stated_axes
 
 

@@ -20,7 +20,7 @@ from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
 from ..core.extension import Extension, hooks, point, register
 from ..core.placements import placements
 from ..core.staging import shaped_abstractify
-from ..settings import check_vma
+from .settings import check_vma
 
 
 @point

@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import minijax
-from minijax import settings
-from minijax.settings import config
+from minijax import config, settings
+from minijax.compat import options
 from tests.oracle import jax
 
 # JAX has the first as a flag, which is no state, and not the second.
-NAMES = sorted(settings._states.keys() - {"jax_platform_name", "jax_cpu_autotune"})
-FIXED = sorted(state.name for state in settings.fixed_states)
+NAMES = sorted(settings.states.keys() - {"jax_platform_name", "jax_cpu_autotune"})
+FIXED = sorted(state.name for state in (options.auto_pcast, options.jax2tf_associative_scan_reductions,
+                                          options.remove_size_one_mesh_axis_from_type,
+                                          options.thread_guard, *options.fixed_states))
 VALUES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict",
     "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
@@ -50,7 +52,7 @@ def test_default_and_read_as_jax(name):
                                    "raise", "off", b"x", ("a",)])
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED, "jax_num_cpu_devices"}))
 def test_accepted_values_as_jax(name, value):
-    ours, theirs = settings._states[name], jax.config._value_holders[name]
+    ours, theirs = settings.states[name], jax.config._value_holders[name]
     assert error_of(ours, value) == error_of(theirs, value)
     if error_of(ours, value) is None:
         with ours(value), theirs(value):
@@ -59,7 +61,7 @@ def test_accepted_values_as_jax(name, value):
 
 @pytest.mark.parametrize("name", FIXED)
 def test_a_setting_with_one_value_refuses_others(name, monkeypatch):
-    state, value = settings._states[name], getattr(config, name)
+    state, value = settings.states[name], getattr(config, name)
     config.update(name, value)
     with state(value):
         assert getattr(config, name) == value
@@ -68,14 +70,14 @@ def test_a_setting_with_one_value_refuses_others(name, monkeypatch):
         config.update(name, other)
     with pytest.raises(ValueError, match="is always"):
         state(other).__enter__()
-    monkeypatch.delitem(settings._states, name)  # afterwards it is there again
+    monkeypatch.delitem(settings.states, name)  # afterwards it is there again
     again = name, value, "Again."
     monkeypatch.setenv(name.upper(), str(int(value) if isinstance(value, bool) else value))
-    assert settings.fixed_state(*again).value == value
-    del settings._states[name]
+    assert options.fixed_state(*again).value == value
+    del settings.states[name]
     monkeypatch.setenv(name.upper(), str(int(other) if isinstance(other, bool) else other))
     with pytest.raises(ValueError, match="The environment variable .* is always"):
-        settings.fixed_state(*again)
+        options.fixed_state(*again)
 
 
 @pytest.mark.live_jax
@@ -88,7 +90,7 @@ def test_unknown_names_and_assignment(access):
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED}))
 def test_a_manager_without_an_argument_needs_a_default(name):
-    ours, theirs = settings._states[name], jax.config._value_holders[name]
+    ours, theirs = settings.states[name], jax.config._value_holders[name]
     assert error_of(ours) == error_of(theirs)
 
 
@@ -115,7 +117,7 @@ def restored():
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED}))
 def test_update_sets_the_value_and_an_override_shadows_it(name, restored):
-    state, before = settings._states[name], getattr(config, name)
+    state, before = settings.states[name], getattr(config, name)
     new = VALUES.get(name, True)
     with state(before):
         config.update(name, new)
@@ -151,7 +153,7 @@ def test_an_override_decorates_functions():
 
 
 def test_checking_leaks():
-    with settings.checking_leaks():
+    with minijax.checking_leaks():
         assert config.jax_check_tracer_leaks
     assert not config.jax_check_tracer_leaks
 
@@ -177,7 +179,7 @@ CONTEXT = [("jax_enable_x64", True), ("jax_disable_jit", True),
 @pytest.mark.parametrize("name, value", CONTEXT)
 def test_trace_context_changes_with_what_tracing_depends_on(name, value):
     before = settings.trace_context()
-    with settings._states[name](value):
+    with settings.states[name](value):
         assert settings.trace_context() != before
         hash(settings.trace_context())
     assert settings.trace_context() == before
@@ -188,19 +190,19 @@ def test_trace_context_changes_with_what_tracing_depends_on(name, value):
 
 def test_an_override_is_seen_by_its_own_thread_only():
     """Eight threads hold different overrides at once; each sees its own, the rest see none."""
-    inside, seen, before = threading.Barrier(9), {}, settings.platforms.value
+    inside, seen, before = threading.Barrier(9), {}, config.platforms.value
 
     def work(index):
-        with settings.enable_x64(index % 2 == 0), settings.platforms(str(index)):
+        with settings.enable_x64(index % 2 == 0), config.platforms(str(index)):
             inside.wait()
-            seen[index] = settings.enable_x64.value, settings.platforms.value
+            seen[index] = settings.enable_x64.value, config.platforms.value
             inside.wait()
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:
         thread.start()
     inside.wait()
-    outside = settings.enable_x64.value, settings.platforms.value
+    outside = settings.enable_x64.value, config.platforms.value
     inside.wait()
     for thread in threads:
         thread.join()
@@ -230,7 +232,7 @@ def test_update_in_one_thread_reaches_threads_that_are_running(restored):
 
 
 def read_in_new_process(**environment):
-    program = "from minijax import settings; print(settings.config.values)"
+    program = "import minijax; print(minijax.config.values)"
     return subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment},
                           capture_output=True, text=True)
 
@@ -263,10 +265,10 @@ def test_one_trace_context_serves_all_threads_unless_one_has_settings_of_its_own
 
     here = settings.trace_context()
     assert settings.common_context == here == elsewhere()
-    with settings.default_matmul_precision("highest"):
+    with minijax.default_matmul_precision("highest"):
         assert settings.common_context is None
         assert settings.trace_context() != here == elsewhere()
-        with ThreadPoolExecutor(1) as pool, settings.default_matmul_precision(None):
+        with ThreadPoolExecutor(1) as pool, minijax.default_matmul_precision(None):
             assert pool.submit(settings.trace_context).result() == settings.trace_context() == here
         assert settings.common_context is None and settings.trace_context() != here
     assert settings.common_context is None  # until somebody asks
@@ -274,14 +276,14 @@ def test_one_trace_context_serves_all_threads_unless_one_has_settings_of_its_own
 
 
 def test_a_jitted_function_follows_the_settings_of_each_thread_after_many_calls():
-    f = minijax.jit(lambda x: x + (1.0 if settings.default_matmul_precision.value else 0.0))
+    f = minijax.jit(lambda x: x + (1.0 if minijax.default_matmul_precision.value else 0.0))
     x = minijax.jit(lambda x: x)(minijax.numpy.ones(2))
 
     def results():
         return {float(f(x)[0]) for _ in range(20)}
 
     assert results() == {1.0}
-    with settings.default_matmul_precision("highest"), ThreadPoolExecutor(1) as pool:
+    with minijax.default_matmul_precision("highest"), ThreadPoolExecutor(1) as pool:
         assert results() == {2.0}
         assert pool.submit(results).result() == {1.0}
         assert results() == {2.0}

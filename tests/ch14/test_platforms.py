@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import settings
 from minijax.core.array import Array
 from minijax.core.extension import registered
 from minijax.parallel.programs import placed_array as placed
-from minijax.runtime import cuda, xla, xla_on_devices
+from minijax.runtime import cuda, settings, xla, xla_on_devices
 from minijax.runtime.platforms import lowered_for
 from tests.oracle import both, jax
 

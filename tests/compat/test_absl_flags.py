@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import minijax
-from minijax.settings import _parse_flags_once
+from minijax.compat.config import _parse_flags_once
 
 
 class Flags(dict):

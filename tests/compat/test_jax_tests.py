@@ -300,12 +300,14 @@ def test_row(name):
 
 
 @pytest.fixture
-def own_settings(monkeypatch):
+def own_settings():
     """Settings that are defined by a test are gone after it."""
-    monkeypatch.setattr(settings, "_states", dict(settings._states))
-    monkeypatch.setattr(settings, "traced_settings", [*settings.traced_settings])
+    before, traced = {*settings.states}, [*settings.traced_settings]
     yield private(minijax, "config")
-    settings._count_change()
+    for name in settings.states.keys() - before:
+        del settings.states[name]
+    settings.traced_settings[:] = traced
+    settings.count_change()
 
 
 def test_settings_of_ones_own(own_settings):
@@ -316,9 +318,9 @@ def test_settings_of_ones_own(own_settings):
     assert (flag.value, choice.value, word.value) == (True, "a", None)
     with flag(False), choice("b"), word("x"):
         assert (flag.value, choice.value, word.value) == (False, "b", "x")
-    settings.config.update("jax_own_choice", "b")
+    minijax.config.update("jax_own_choice", "b")
     with pytest.raises(ValueError, match="new enum value must be in"):
-        settings.config.update("jax_own_choice", "c")
+        minijax.config.update("jax_own_choice", "c")
     with pytest.raises(ValueError, match="new enum value must be in"):
         choice("c")
     traces = []

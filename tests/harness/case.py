@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import settings
+import minijax
 from minijax._src import _config
 from minijax._src._closeness import assert_allclose as _assert_numpy_allclose
 from minijax._src._names import trace_state_clean
@@ -64,11 +64,11 @@ def global_config_context(**kwds: Any) -> Iterator[None]:
     before = {name: _config._read(name) for name in kwds}
     try:
         for name, value in kwds.items():
-            settings.config.update(name, value)
+            minijax.config.update(name, value)
         yield
     finally:
         for name, value in before.items():
-            settings.config.update(name, value)
+            minijax.config.update(name, value)
 
 
 @contextlib.contextmanager
@@ -265,7 +265,7 @@ JaxTestLoader = unittest.TestLoader
 def request_cpu_devices(nr_devices: int) -> None:
     """Have so many CPU devices, if they have not been counted yet."""
     with contextlib.suppress(RuntimeError):
-        settings.config.update("jax_num_cpu_devices", nr_devices)
+        minijax.config.update("jax_num_cpu_devices", nr_devices)
 
 
 # ----------------------------------------------------------------------------------------------

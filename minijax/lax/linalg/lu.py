@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import settings
 from ...core.api import vmap
 from ...core.boundary import public
 from ...core.core import typeof
@@ -15,6 +14,7 @@ from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
 from ..cutting import pad
 from ..families import lower_fun
+from ..precision import default_matmul_precision
 from ..reductions import reduce_sum
 from ..shaping import broadcasted_iota, expand_dims, full_like
 from ..slicing import dynamic_index_in_dim
@@ -151,7 +151,7 @@ def _lu_tangent(factors, t, permutation):
     upper = pad(triu(factors[:k, :]), zero, ((0, n - k, 0), (0, 0, 0))) + rest
     t = triangular_solve(lower, t[permutation], left_side=True, lower=True, unit_diagonal=True)
     t = triangular_solve(upper, t, left_side=False, lower=False)
-    with settings.default_matmul_precision("highest"):
+    with default_matmul_precision("highest"):
         return lower @ tril(t, -1) + triu(t) @ upper
 
 

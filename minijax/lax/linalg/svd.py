@@ -6,7 +6,6 @@ import enum
 
 import numpy as np
 
-from ... import settings
 from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
@@ -14,6 +13,7 @@ from ...core.lowering import register_lowering, with_shape
 from ...core.primitives import convert
 from .. import elementwise as prim
 from ..families import lower_fun
+from ..precision import default_matmul_precision
 from ..shaping import broadcast_in_dim, broadcasted_iota, expand_dims, full
 from .common import (
     adjoint,
@@ -104,7 +104,7 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
         raise NotImplementedError(
             "svd with full_matrices has no derivative: the vectors that belong to no singular "
             "value are not determined. Pass full_matrices=False.")
-    with settings.default_matmul_precision("float32"):
+    with default_matmul_precision("float32"):
         u_adjoint, v = adjoint(u), adjoint(vt)
         columns = s[..., None, :]
         turned = u_adjoint @ t @ v

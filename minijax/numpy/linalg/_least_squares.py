@@ -7,10 +7,9 @@ import numpy as np
 from ...core import dtypes
 from ...core.boundary import public
 from ...custom_rules import custom_jvp
-from ...lax.precision import Precision
+from ...lax.precision import Precision, default_matmul_precision
 from ...lax.shaping import expand_dims
 from ...runtime.jit import jit
-from ...settings import default_matmul_precision
 from .._arguments import (
     check_arraylike,
     convert,

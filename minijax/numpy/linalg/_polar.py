@@ -13,8 +13,8 @@ from ...lax.control_flow.while_loop import while_loop
 from ...lax.linalg.cholesky import cholesky as lax_cholesky
 from ...lax.linalg.qr import qr as lax_qr
 from ...lax.linalg.triangular_solve import triangular_solve as lax_triangular_solve
+from ...lax.precision import default_matmul_precision
 from ...runtime.jit import jit
-from ...settings import default_matmul_precision
 from .._constructors import array, eye
 from .._joining import concatenate
 from .._special import where

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import settings
 from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import Tracer, typeof
@@ -35,6 +34,7 @@ from ...lax.families import const_like
 from ...lax.reductions import reduce_sum
 from ...lax.shaping import expand_dims, squeeze
 from ...lax.sizes import size_along
+from ...runtime import settings
 from ..types.varying_axes import (
     axis_tuple,
     in_scope_order,

@@ -13,11 +13,11 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from ... import settings
 from ...core.core import Primitive, ShapedArray
 from ...core.primitives import reduce_max_p, reduce_sum_p
 from ...lax.control_flow.axes import axis_size
 from ...lax.reductions import reduce_min_p
+from ...runtime import settings
 from ..types.varying_axes import (
     Collective,
     along,

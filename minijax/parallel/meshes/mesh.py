@@ -31,7 +31,7 @@ from ...checks.sequences import iterable
 from ...core.boundary import public
 from ...core.core import eval_trace, state
 from ...runtime.devices import devices as all_devices
-from ...settings import Override, State, traced_settings
+from ...settings import Override, State, add_traced
 from ...source import user_stacklevel
 from .mesh_utils import create_device_mesh, mesh_sizes
 
@@ -458,7 +458,7 @@ def _mesh_setting(name: str, help: str) -> State:
 entered_mesh = _mesh_setting("entered_mesh", "The mesh of the innermost `with mesh:`, or None.")
 concrete_mesh = _mesh_setting("concrete_mesh", "The mesh of `set_mesh`, or None.")
 abstract_mesh = _mesh_setting("abstract_mesh", "What `get_abstract_mesh` returns, or None.")
-traced_settings += [entered_mesh, concrete_mesh, abstract_mesh]
+add_traced(entered_mesh, concrete_mesh, abstract_mesh)
 
 
 class _Entered(threading.local):

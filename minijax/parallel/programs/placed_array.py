@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import settings
 from ...core import dtypes
 from ...core.array import Array
 from ...core.core import Primitive, ShapedArray, typeof
@@ -33,7 +32,7 @@ from ...lax.reducing import reduce_p
 from ...lax.windowed_reductions import reduce_window_p
 from ...numpy._array_protocols import restored
 from ...remat import remat_p
-from ...runtime import cuda, xla, xla_on_devices
+from ...runtime import cuda, settings, xla, xla_on_devices
 from ...runtime.dispatch import apply_primitive
 from ...runtime.seen_calls import array_classes, leaf_keys
 from ..meshes.layouts import Layout, in_order

@@ -22,7 +22,6 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ... import settings
 from ...core.batching import AxisData, primitive_batchers
 from ...core.calls import around, batcher, call_rules
 from ...core.core import Primitive, ShapedArray, state, typeof
@@ -48,6 +47,7 @@ from ...core.util import merge_lists, partition_list, split_list
 from ...lax.control_flow.common import evaluate_compiled, same_type
 from ...lax.shaping import expand_dims, squeeze
 from ...remat import choose_inside, choose_saved
+from ...runtime.settings import check_vma as tracking_vma
 from ...settings import Override
 from ..collectives.functions import psum
 from ..meshes.mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
@@ -138,7 +138,7 @@ def inside(scope: Scope) -> Iterator[None]:
     outside = state.axis_sizes
     state.axis_sizes = outside | {name: n for name, n in mesh.shape_tuple if name in manual}
     try:
-        with settings.check_vma(check_vma), Override(abstract_mesh, scope.manual_mesh):
+        with tracking_vma(check_vma), Override(abstract_mesh, scope.manual_mesh):
             yield
     finally:
         state.axis_sizes = outside

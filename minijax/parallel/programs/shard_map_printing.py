@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import settings
 from ...core.array import Array, as_array
 from ...core.core import Tracer, eval_trace, set_current_trace
 from ...core.dtypes import ExtendedDType
@@ -30,6 +29,7 @@ from ...core.jaxpr import (
 from ...core.staging import DynamicJaxprTrace, DynamicJaxprTracer, jaxpr_of
 from ...core.tree import tree_flatten
 from ...lax.shaping import expand_dims
+from ...runtime import settings
 from ..types.placement import varying_axes
 from ..types.varying_axes import varying
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ... import settings
 from ...core.batching import WithTrace, primitive_batchers
 from ...core.boundary import public
 from ...core.core import Primitive, ShapedArray, state, typeof
@@ -32,6 +31,7 @@ from ...custom_rules.calls import call_p, closed_call_p
 from ...custom_rules.vjp import custom_lin_p
 from ...lax.control_flow.axes import axis_size
 from ...remat import optimization_barrier_p
+from ...runtime import settings
 from ..meshes.mesh import abstract_mesh
 from .placement import along, mesh_of, sums_of, varying_axes, with_sums
 

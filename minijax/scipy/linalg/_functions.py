@@ -18,12 +18,11 @@ from ...lax.control_flow.cond import cond, switch
 from ...lax.control_flow.fori_loop import fori_loop
 from ...lax.control_flow.scan import scan
 from ...lax.dtypes import to_complex_dtype
-from ...lax.precision import Precision
+from ...lax.precision import Precision, default_matmul_precision
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...numpy import linalg
 from ...numpy.linalg._polar import qdwh
 from ...runtime.jit import jit
-from ...settings import default_matmul_precision
 from ._factorizations import schur
 from ._solvers import solve_triangular
 
