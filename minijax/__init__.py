@@ -5,7 +5,7 @@ The public names, in the order of the book's chapters: `import minijax as jax`.
 
 from typing import TYPE_CHECKING
 
-from .first_use import loaded_on_first_use as _loaded_on_first_use
+from .compat.first_use import loaded_on_first_use as _loaded_on_first_use
 
 # chapter 1
 from .compat.config import checking_leaks, config, make_user_context
@@ -60,12 +60,12 @@ from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
-from .jacobians import hessian, jacfwd, jacobian, jacrev
+from .lax.jacobians import hessian, jacfwd, jacobian, jacrev
 from .lax.dynamic_slices import ds
 from .lax.precision import default_matmul_precision
 
 # chapter 10
-from . import linearization as _linearization
+from .custom_rules import linearization as _linearization
 from .debugging.scopes import named_call, named_scope
 from . import ad_checkpoint, custom_batching, custom_derivatives
 from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose

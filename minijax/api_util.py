@@ -20,7 +20,7 @@ from .pytree.arguments import ResolvedArgs, resolve_argnums, result_paths
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable
 from .source import fun_name, fun_sourceinfo
-from .util import safe_map
+from .compat.util import safe_map
 
 # chapter 5
 from .core.staging import shaped_abstractify as shaped_abstractify

@@ -6,7 +6,8 @@ from .debugging.debug import callback as _callback, debug_print_p, log, print as
 from .debugging.debugger import breakpoint
 from .parallel.programs.inspect_sharding import inspect_array_sharding, visualize_array_sharding
 from .parallel.meshes.visualize import visualize_sharding
-from .naming import renamed as _renamed
+from .compat.first_use import loaded_on_first_use as _loaded_on_first_use
+from .text.naming import renamed as _renamed
 
 callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")
 
@@ -15,10 +16,5 @@ __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
            "visualize_sharding"]
 
 
-def __getattr__(name):
-    """`debug.theatre`, loaded when it is first wanted: a program that runs has no need of it."""
-    if name != "theatre":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .debugging.theatre import theatre
-
-    return theatre
+# The theatre draws pages, which a program that runs has no need of.
+__getattr__ = _loaded_on_first_use(__name__, {"theatre": "debugging.theatre"})

@@ -1,7 +1,7 @@
 """`jax.tree`: the functions on pytrees, under short names (chapter 3)."""
 
 # chapter 3
-from .naming import renamed as _renamed
+from .text.naming import renamed as _renamed
 from .pytree.registration import static as static
 from .pytree.functions import tree_all as _all
 from .pytree.functions import tree_broadcast as _broadcast

@@ -24,9 +24,9 @@ ALLOWED = {
 BY_NAME = {
     ("core/core.py", "cls"): "`install_methods`: new methods of arrays and tracers, and only new ones.",
     ("core/extension.py", "hooks"): "The extensions in force, which is what `hooks` is for.",
-    ("first_use.py", "sys.modules[above]"): "A module without a file is an attribute of its package.",
+    ("compat/first_use.py", "sys.modules[above]"): "A module without a file is an attribute of its package.",
     ("extend/core/primitives.py", "globals()"): "Its own names: the primitives of all rooms.",
-    ("alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
+    ("compat/alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
     ("runtime/client.py", "options.executable_build_options"): "The options for one compilation.",
     ("runtime/structs.py", "changed"): "A struct that it has just made.",
     ("parallel/programs/pmap.py", "jitted"): "A function that it has just made.",

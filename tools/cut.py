@@ -24,8 +24,8 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("first_use", "settings", "compat.config", "errors", "source", "naming", "util", "documents",
-        "optional", "printing", "text",
+    1: ("settings", "compat.config", "errors", "source", "text",
+        "compat.first_use", "compat.optional", "compat.typing", "compat.util",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "checks.tracebacks",
         "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
@@ -52,14 +52,14 @@ ROOMS = {
         "lax.gathering", "lax.scattering", "lax.fewer_bits", "lax.dynamic_slices",
         "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",
         "lax.out_shardings", "lax.compile_time", "lax.control_flow",
-        "jacobians"),
-    10: ("compat.*", "custom_rules", "linearization", "remat", "checks.remat", "debugging.scopes"),
+        "lax.jacobians"),
+    10: ("compat.*", "custom_rules", "remat", "checks.remat", "debugging.scopes"),
     11: ("lax.*",),
-    12: ("numpy",),
-    13: ("random", "scipy", "nn", "image"),
+    12: ("numpy", "compat.dlpack"),
+    13: ("random", "scipy", "nn"),
     14: ("parallel", "runtime.*"),
     15: ("debugging.*", "state"),
-    16: ("alias", "experimental", "example_libraries", "test_util", "cli",
+    16: ("compat.alias", "experimental", "example_libraries", "debugging.derivative_checks", "cli",
          "__main__"),
 }
 # The files of the core in the order in which they are read. Those of the last line are small, and
@@ -72,9 +72,9 @@ READING_ORDER = (
     "util", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "source", "naming", "documents", "optional", "printing",
-        "text.__init__", "text.origins", "runtime.__init__", "runtime.platforms",
-        "runtime.settings", "runtime.client")
+CORE = ("core", "settings", "errors", "source", "text.__init__", "text.documents", "text.naming",
+        "text.origins", "text.printing", "compat.__init__", "compat.optional",
+        "runtime.__init__", "runtime.platforms", "runtime.settings", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
 from .core import operators as _operators  # arrays and tracers get theirs
@@ -84,12 +84,12 @@ from .core.jit import jit
 '''
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
-FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__",
-           "lax.__init__", "runtime.__init__", "debugging.__init__",
-           "compat.__init__", "_src", "ad_checkpoint",
+FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "compat.__init__",
+           "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
            "dtypes", "extend", "flatten_util", "interpreters", "lib", "monitoring",
-           "ops", "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
+           "ops", "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing",
+           "util", "version", "dlpack", "image", "alias", "test_util")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 

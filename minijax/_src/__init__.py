@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..first_use import show_module
+from ..compat.first_use import show_module
 
 PACKAGE = __package__.rpartition(".")[0]
 

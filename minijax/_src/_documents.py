@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import documents
-from ..documents import AnyDoc
+from ..text import documents
+from ..text.documents import AnyDoc
 
 
 class Doc:
-    """A document of `minijax.documents`, with JAX's methods."""
+    """A document of `minijax.text.documents`, with JAX's methods."""
 
     __slots__ = ("doc",)
 

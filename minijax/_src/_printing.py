@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
-from .. import printing
+from ..text import printing
 from ..compat.jaxpr import JaxprPpContext, JaxprPpSettings
 from ..core.core import Primitive
 from ..core.jaxpr import Atom, Jaxpr, JaxprEqn

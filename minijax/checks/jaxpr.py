@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .. import printing
 from ..errors import JaxprTypeError
+from ..text import printing
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr, JaxprEqn

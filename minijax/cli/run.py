@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 
-from .. import alias
+from ..compat import alias
 from .errors import Failure
 
 

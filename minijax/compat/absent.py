@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, NoReturn
 
-from ..first_use import show_module
+from .first_use import show_module
 
 _NO_EXPORT = "programs are not sent elsewhere. `jax.jit(f).lower(…).as_text()` shows the StableHLO."
 _NO_FOREIGN = "XLA calls no foreign functions. `jax.pure_callback` calls Python, and so ctypes."

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
-from .. import optional
 from ..core import batching, forward, transposition
 from ..core.core import Primitive
 from ..core.primitives import (
@@ -20,7 +19,8 @@ from ..core.primitives import (
     reduce_sum_p,
     reshape_p,
 )
-from ..optional import may_be_asked
+from . import optional
+from .optional import may_be_asked
 
 for primitive in (broadcast_in_dim_p, convert_element_type_p, reshape_p):
     may_be_asked(primitive, "sharding")

@@ -11,11 +11,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import optional
 from ..core import core
 from ..core.core import eval_trace
 from ..custom_rules.common import as_fun
 from ..custom_rules.linear_util import wrap_init
+from . import optional
 
 
 class _AnyTrace(type):

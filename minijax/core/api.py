@@ -222,7 +222,7 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
-from ..naming import named_after
+from ..text.naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr

@@ -19,10 +19,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import printing
 from ..checks import array as checks
 from ..checks.tracebacks import hide_frames
 from ..runtime import xla
+from ..text import printing
 from .core import (
     ArrayMethods,
     Primitive,

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import printing, settings
+from .. import settings
 from ..checks import core as checks
 from ..source import user_location
-from ..text import origins
+from ..text import origins, printing
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof

@@ -23,9 +23,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import errors, optional, printing
+from .. import errors
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
+from ..compat import optional
+from ..text import printing
 from . import dtypes
 from .extension import hooks
 from .placements import placements

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .. import printing
+from ..text import printing
 from . import core, dtypes
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like

@@ -8,7 +8,7 @@
 
 A jaxpr is *closed* by values for its `constvars`. It is typed: each variable carries its aval.
 This file has the data types and the simplest use of them, evaluation. `staging.py` makes jaxprs,
-`printing.py` prints them, and `typecheck.py` checks their types.
+`text/printing.py` prints them, and `typecheck.py` checks their types.
 
 In JAX: `jax/_src/core.py`.
 """
@@ -21,9 +21,10 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, final
 
-from .. import optional, printing
 from ..checks import jaxpr as checks
+from ..compat import optional
 from ..source import SourceInfo, at_sources
+from ..text import printing
 from .core import Primitive, ShapedArray
 from .effects import of_inputs, of_operands
 from .primitives import ensure_array
@@ -118,7 +119,7 @@ class JaxprEqn(optional.WithParams, Record):
       invars: its operands, variables or literals.
       outvars: fresh variables for its results, a list even for a single result.
       params: everything that is not an operand. Our rules take the `own_params`; `eqn.params` has
-        besides what JAX lists (`optional.py`).
+        besides what JAX lists (`compat/optional.py`).
       source_info: the user's line that the equation comes from.
       effects: what the equation does besides computing its results, a set. By default these are
         the primitive's effects, and those of the jaxprs in `params`.

@@ -21,8 +21,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from .. import printing
 from ..checks import tree as checks
+from ..text import printing
 from .boundary import public
 
 # ----------------------------------------------------------------------------------------------

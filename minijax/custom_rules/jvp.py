@@ -28,9 +28,8 @@ from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..lax.control_flow.parts import enter_rules
-from ..linearization import linear_body, linear_part, only_linear
-from ..printing import pp_rules
 from ..source import fun_name
+from ..text.printing import pp_rules
 from .common import (
     BatchedFun,
     CustomCall,
@@ -54,6 +53,7 @@ from .common import (
     to_rule,
     without_literals,
 )
+from .linearization import linear_body, linear_part, only_linear
 
 # ----------------------------------------------------------------------------------------------
 # The decorator

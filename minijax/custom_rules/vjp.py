@@ -43,12 +43,12 @@ from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
-from ..printing import pp_rules
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
 from ..pytree.paths import keystr, tree_flatten_with_path
 from ..pytree.registration import register_pytree_node_class
 from ..settings import bool_state
 from ..source import fun_name, fun_sourceinfo, wraps
+from ..text.printing import pp_rules
 from .common import (
     BatchedFun,
     CustomCall,

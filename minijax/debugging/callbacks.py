@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import settings
 from ..checks.arguments import are_arrays
+from ..compat.optional import may_be_asked
 from ..core import dtypes
 from ..core.api_util import with_statics
 from ..core.array import Array, as_array
@@ -51,7 +52,6 @@ from ..lax.control_flow.common import chosen_effects
 from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
-from ..optional import may_be_asked
 from ..parallel.collectives.functions import axis_index
 from ..parallel.meshes.mesh import AxisType
 from ..parallel.meshes.partition_spec import P

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from .. import numpy as jnp
 from ..core.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..pytree.registration import register_pytree_node
-from ..util import unzip2
 
 Params = Any  # a pytree of arrays
 State = Any  # what an optimiser knows of one array: a pytree too
@@ -104,8 +103,9 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
 
 
 def _pack(treedef, states) -> OptimizerState:
-    packed, subtree_defs = unzip2(map(tree_flatten, states))
-    return OptimizerState(packed, treedef, subtree_defs)
+    flat = [tree_flatten(state) for state in states]
+    return OptimizerState(
+        tuple(leaves for leaves, _ in flat), treedef, tuple(subtree for _, subtree in flat))
 
 
 def _unpack(state: OptimizerState) -> list:

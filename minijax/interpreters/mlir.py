@@ -1,7 +1,7 @@
 """The public names of `jax.interpreters.mlir`: StableHLO here is text, see `minijax.core`."""
 
 # chapter 6
-from .. import optional as _optional
+from ..compat import optional as _optional
 from ..core.effects import lowerable_effects
 from ..core import lowering as _lowering
 from ..core.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type

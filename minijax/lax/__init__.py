@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ..first_use import (
+from ..compat.first_use import (
     loaded_on_first_use as _loaded_on_first_use,
     public_names as _public_names,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.forward import defjvp_zero
 from ..core.primitives import BOOL_OR_INT, and_p, not_p, or_p
-from ..naming import renamed
+from ..text.naming import renamed
 from .dtypes import bits_as
 from .families import INTEGER, binary_function, binary_row, unary_function
 

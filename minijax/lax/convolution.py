@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.primitives import numeric, same_dtypes
+from ..compat.optional import may_be_asked
 from ..core import dtypes
 from ..core.batching import batch_size, primitive_batchers
 from ..core.boundary import public
@@ -35,7 +36,6 @@ from ..core.forward import Zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
 from ..core.transposition import defbilinear
-from ..optional import may_be_asked
 from ..remat import products
 from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..core.boundary import public
 from ..core.core import typeof
-from ..util import unzip2
 from .convolution import (
     ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
@@ -221,7 +220,8 @@ def conv_general_dilated_local(
         precision=pair and pair[0])
     _, rhs_spec, out_spec = conv_dimension_numbers(
         typeof(lhs).shape, (1, 1, *filter_shape), dimension_numbers)
-    spatial, spatial_of_rhs = unzip2(sorted(zip(out_spec[2:], rhs_spec[2:])))
+    pairs = sorted(zip(out_spec[2:], rhs_spec[2:]))
+    spatial, spatial_of_rhs = tuple(i for i, _ in pairs), tuple(j for _, j in pairs)
     numbers = (((out_spec[1],), (rhs_spec[1],)), (spatial, spatial_of_rhs))
     out = dot_general(patches, rhs, numbers, precision)
     ndim = typeof(out).ndim

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..checks.tracebacks import hide_frames
+from ..compat.optional import may_be_asked
 from ..core.array import def_numpy, direct_binary, direct_unary
 from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
@@ -21,7 +22,6 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import jaxpr_of
-from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, is_accuracy
 

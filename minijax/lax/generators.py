@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..compat.optional import may_be_asked
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
-from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype

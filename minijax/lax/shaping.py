@@ -15,6 +15,7 @@ import numpy as np
 
 from ..checks.primitives import dtype_kind
 from ..checks.tracebacks import hide_frames
+from ..compat.optional import may_be_asked
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
@@ -36,7 +37,6 @@ from ..core.primitives import (
     transpose_p,
 )
 from ..core.transposition import deftranspose
-from ..optional import may_be_asked
 from ..runtime.settings import check_vma
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded

@@ -1,6 +1,6 @@
 """Chapter 13: the parts of neural networks, under `jax.nn`'s names."""
 
-from ..first_use import public_names as _public_names
+from ..compat.first_use import public_names as _public_names
 
 from ..numpy._softmax import logsumexp, softmax
 from ..numpy._ufuncs import tanh

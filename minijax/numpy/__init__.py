@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from ..first_use import (
+from ..compat.first_use import (
     loaded_on_first_use as _loaded_on_first_use,
     public_names as _public_names,
 )

@@ -25,8 +25,8 @@ from ..lax.dtypes import (
 )
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
 from ..lax.sizes import size_along
-from ..naming import renamed
 from ..settings import enable_x64
+from ..text.naming import renamed
 from ._arguments import (
     canonical_axis,
     check_mask,

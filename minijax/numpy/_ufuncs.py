@@ -20,7 +20,7 @@ from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import default_float_dtype, result_type
 from ..lax.operators import absolute, bitwise_not, known_integer, subtract
 from ..lax.shaping import full_like
-from ..naming import renamed
+from ..text.naming import renamed
 from ._arguments import (
     check_arraylike,
     check_no_out,

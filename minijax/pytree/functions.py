@@ -22,8 +22,8 @@ from ..core.tree import (
     node_type_of,
     registry,
 )
-from ..naming import renamed
 from ..text.key_paths import KeyEntry, flatten_with_keys
+from ..text.naming import renamed
 from .registration import OwnNodeType
 
 F = TypeVar("F", bound=Callable)

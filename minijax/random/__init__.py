@@ -4,7 +4,7 @@ There is no hidden state. Every function is told a key, and gives the same numbe
 key: `key` makes the first, `split` and `fold_in` make others of it.
 """
 
-from ..first_use import public_names as _public_names
+from ..compat.first_use import public_names as _public_names
 
 from .key_functions import (
     PRNGKey, bits, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,

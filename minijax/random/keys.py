@@ -32,8 +32,8 @@ from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
 from ..lax.shaping import broadcast_in_dim, copy_p, full, full_like, reshape
-from ..printing import pp_rules
 from ..runtime.platforms import program_platform
+from ..text.printing import pp_rules
 from .settings import threefry_partitionable
 
 # ----------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from ..core.traced import by_place
 from ..core.tree import tree_flatten
 from ..core.util import split_list
 from ..lax.control_flow.common import stage
-from ..naming import renamed
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
 from ..pytree.names import arg_names
 from ..source import wraps
+from ..text.naming import renamed
 from .primitive import remat_p
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator, Sequence
 
-from ..documents import AnyDoc, Concat, Text
 from ..lax.dynamic_slices import Slice
-from ..printing import pp_eqn_rules
+from ..text.documents import AnyDoc, Concat, Text
+from ..text.printing import pp_eqn_rules
 from .indexing import Indices, selections
 
 

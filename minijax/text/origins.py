@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import printing
 from ..source import format_location
+from . import printing
 
 
 def of_batched(tracer: Any) -> str:

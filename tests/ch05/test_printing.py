@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minijax import core, printing
+from minijax import core
 from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
@@ -21,6 +21,7 @@ from minijax.core.jaxpr import (
     Var,
 )
 from minijax.source import SourceInfo, new_source_info
+from minijax.text import printing
 from tests.ch05.real_jaxprs import both_texts, converted, jax_text
 from tests.counting import calls_in
 from tests.oracle import jax, jnp

@@ -8,7 +8,7 @@ import pytest
 import minijax
 from minijax import lax
 from minijax.core.partial_eval import linearize_flat
-from minijax.linearization import use_direct_linearize
+from minijax.custom_rules.linearization import use_direct_linearize
 from tests.counting import calls_in
 from tests.oracle import both
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import optional
+from minijax.compat import optional
 from minijax.core import forward
 from tests.oracle import ask, both, jax, subject
 from tests.oracle.primitives_table import ROWS, operands

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import minijax._src
 import minijax.experimental.sparse
-from minijax.first_use import show_module
+from minijax.compat.first_use import show_module
 
 # module -> the modules that have its names, besides those that minijax has for it
 SOURCES = {

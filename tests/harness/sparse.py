@@ -18,7 +18,7 @@ from minijax.experimental import _sparse_checks as checks
 from minijax.experimental.sparse.bcoo import BCOO, JAXSparse
 from minijax.experimental.sparse.bcsr import BCSR
 from minijax.experimental.sparse.transform import sparsify, todense
-from minijax.jacobians import jacfwd, jacrev
+from minijax.lax.jacobians import jacfwd, jacrev
 from tests.harness import values
 from tests.harness.case import JaxTestCase
 

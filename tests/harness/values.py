@@ -26,8 +26,8 @@ from minijax._src._closeness import (  # noqa: F401
 )
 from minijax.core import dtypes as core_dtypes
 from minijax.core.tree import tree_map
+from minijax.debugging.derivative_checks import _GRADIENT_TOLERANCE
 from minijax.runtime.devices import default_backend
-from minijax.test_util import _GRADIENT_TOLERANCE
 
 NUM_GENERATED_CASES = 10  # how many of a product of cases are tried
 

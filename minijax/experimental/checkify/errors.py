@@ -27,10 +27,10 @@ from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
 from ...lax.families import all_at_front
 from ...parallel.programs.placed_array import sees_to_places
-from ...printing import pp_rules
 from ...pytree.registration import register_pytree_node
 from ...runtime.structs import ShapeDtypeStruct
 from ...source import format_location, user_location
+from ...text.printing import pp_rules
 
 # ----------------------------------------------------------------------------------------------
 # Exceptions: what a failed check is to Python.

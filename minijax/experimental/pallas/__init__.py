@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ...first_use import show_module
+from ...compat.first_use import show_module
 from ...lax.dynamic_slices import Slice as Slice, ds as ds, dslice as dslice
 
 MODULES = """

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from ... import jacobians
 from ... import numpy as jnp
 from ...core import api
 from ...core.api_util import ensure_index_tuple
 from ...core.tree import tree_map
+from ...lax import jacobians
 from .transform import is_sparse
 
 

@@ -27,7 +27,7 @@ from ...core.transposition import (
     primitive_transposes,
 )
 from ...core.util import merge_lists, partition_list, split_list
-from ...printing import unused_binders
+from ...text.printing import unused_binders
 from ..out_shardings import cotangent_aval
 from .common import fixpoint, move_inputs
 from .scan import scan_p, without_leading

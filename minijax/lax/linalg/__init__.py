@@ -5,7 +5,7 @@ XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculu
 
 import typing as _typing
 
-from ...first_use import (
+from ...compat.first_use import (
     loaded_on_first_use as _loaded_on_first_use,
     public_names as _public_names,
 )

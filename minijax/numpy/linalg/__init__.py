@@ -1,6 +1,6 @@
 """Chapter 12: linear algebra, with NumPy's names."""
 
-from ...first_use import public_names as _public_names
+from ...compat.first_use import public_names as _public_names
 
 from ._factorizations import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._solvers import inv, solve, tensorinv, tensorsolve

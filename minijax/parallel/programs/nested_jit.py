@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import optional, settings
+from ... import settings
+from ...compat import optional
 from ...core.array import Array
 from ...core.core import ShapedArray, typeof
 from ...core.extension import Extension, register

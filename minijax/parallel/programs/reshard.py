@@ -19,8 +19,8 @@ from ...core.extension import Extension
 from ...core.lowering import register_lowering
 from ...core.transposition import deflinear2
 from ...lax.out_shardings import cotangent_aval
-from ...printing import pp_rules
 from ...runtime.dispatch import apply_primitive
+from ...text.printing import pp_rules
 from ..meshes import mesh as meshes
 from ..meshes.partition_spec import P
 from ..meshes.sharding import NamedSharding, check_no_axis_twice

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .core.boundary import api_boundary
-from .source import wraps
+from ..core.boundary import api_boundary
+from ..source import wraps
 
 
 def renamed(fun: Any, name: str, module: str | None = None) -> Any:

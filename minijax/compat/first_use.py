@@ -11,7 +11,7 @@ from typing import Any
 
 
 def loaded_on_first_use(package: str, places: dict[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__` (PEP 562). It imports what few programs use.
+    """A package's or module's `__getattr__` (PEP 562). It imports what few programs use.
 
     Args:
       places: for each name the module that has it, as seen from the package; "" for a module.
@@ -19,7 +19,7 @@ def loaded_on_first_use(package: str, places: dict[str, str]) -> Callable[[str],
     def __getattr__(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f".{places[name] or name}", package)
+        module = import_module(f".{places[name] or name}", sys.modules[package].__package__)
         return getattr(module, name) if places[name] else module
 
     return __getattr__

@@ -19,28 +19,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .core.calls import JaxprCall, calls, with_zero_tangents
-from .core.core import Primitive, new_trace, set_current_trace, state, typeof
-from .core.extension import Extension, register
-from .core.forward import LinearizeTracer, Zero, jvpfun
-from .core.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    Literal,
-    convert_constvars_jaxpr,
-    jaxpr_as_fun,
-)
-from .core.jit import jit_p
-from .core.partial_eval import (
+from ..core.calls import JaxprCall, calls, with_zero_tangents
+from ..core.core import Primitive, new_trace, set_current_trace, state, typeof
+from ..core.extension import Extension, register
+from ..core.forward import LinearizeTracer, Zero, jvpfun
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, convert_constvars_jaxpr, jaxpr_as_fun
+from ..core.jit import jit_p
+from ..core.partial_eval import (
     JaxprTrace,
     SplitJaxpr,
     default_partial_eval,
     new_residuals,
     without_dead_code,
 )
-from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, unchecked_constants, weakref_cache
-from .core.util import merge_lists, partition_list
-from .settings import State, add_traced, bool_state
+from ..core.staging import DynamicJaxprTracer, trace_to_jaxpr, unchecked_constants, weakref_cache
+from ..core.util import merge_lists, partition_list
+from ..settings import State, add_traced, bool_state
 
 use_direct_linearize = bool_state(
     "jax_use_direct_linearize",

@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from .checks import api as checks
-from .checks.arguments import check_callable
-from .core import dtypes
-from .core.api import jvp, vjp, vmap
-from .core.api_util import argnums_partial, ensure_index
-from .core.boundary import api_boundary, public
-from .core.core import ShapedArray, typeof
-from .core.forward import zeros
-from .core.primitives import add, constant, convert, convert_element_type_p, eq, reshape
-from .core.tree import tree_flatten, tree_leaves, tree_map, tree_structure
-from .lax.cutting import split
-from .lax.shaping import broadcasted_iota
-from .naming import renamed
-from .pytree.functions import tree_transpose
-from .source import wraps
+from ..checks import api as checks
+from ..checks.arguments import check_callable
+from ..core import dtypes
+from ..core.api import jvp, vjp, vmap
+from ..core.api_util import argnums_partial, ensure_index
+from ..core.boundary import api_boundary, public
+from ..core.core import ShapedArray, typeof
+from ..core.forward import zeros
+from ..core.primitives import add, constant, convert, convert_element_type_p, eq, reshape
+from ..core.tree import tree_flatten, tree_leaves, tree_map, tree_structure
+from ..pytree.functions import tree_transpose
+from ..source import wraps
+from ..text.naming import renamed
+from .cutting import split
+from .shaping import broadcasted_iota
 
 
 @public
