@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import minijax
+from minijax.compat.absent import Absent
 from tests.oracle import MODE, jax
 from tools.differences import MISSING_PARAMETERS, MODULES, module
 
@@ -49,7 +50,8 @@ def _functions():
         for name in sorted(_public(theirs)) if ours and not where.startswith(INSIDE) else ():
             full = f"{where}.{name}".strip(".")
             function = getattr(theirs, name)
-            if callable(function) and not isinstance(function, type) and hasattr(ours, name) and full not in OWN:
+            if callable(function) and not isinstance(function, type) and hasattr(ours, name) and full not in OWN \
+                    and not isinstance(getattr(ours, name), Absent):
                 yield full
 
 

@@ -26,9 +26,7 @@ NOT_OF_TANGENTS = "names values; their tangents have no names"
 NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 ONLY_ONCE = "a loop of unknown length, which JAX does not differentiate in reverse mode either"
 NO_FORMULA = "JAX has none either: scipy.special.zeta differentiates an expansion instead"
-AS_IN_JAX = "has none in JAX either: batch the functions that call it"
 ONLY_SUMS = "as in JAX: select_and_scatter_add has derivatives"
-CONSTANT_BOUNDS = "its bounds are meant to be constants: JAX has no rule either"
 PART_OF_QR = "has none in JAX either: qr, which is made of it, has one"
 NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
 NO_DERIVATIVE = "has no derivative in JAX either"
@@ -41,32 +39,25 @@ TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
-TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "evaluation": {},
     "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
-    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "create_token",
-            TOKENS: "after_all",
+    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
-            ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
-            NO_DERIVATIVE: "pmax pmin scaled_dot",
+            ONLY_SUMS: "select_and_scatter",
+            NO_DERIVATIVE: "pmax pmin",
             ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
-            NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
+            NO_FORM: "hessenberg schur"},
     "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
-                 NO_OPERANDS: "iota create_token platform_index",
-                 TOKENS: "after_all",
-                 AS_IN_JAX: "linear_call cholesky_update composite",
-                 CONSTANT_BOUNDS: "rng_uniform"},
+                 NO_OPERANDS: "iota platform_index"},
     "transpose": {
         RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
-        NO_OPERANDS: "axis_index iota create_token platform_index",
-        TOKENS: "after_all",
-        NO_DERIVATIVE: "pmax pmin scaled_dot",
-        CONSTANT_BOUNDS: "rng_uniform",
+        NO_OPERANDS: "axis_index iota platform_index",
+        NO_DERIVATIVE: "pmax pmin",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
             igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
@@ -74,10 +65,10 @@ HOLES: dict[str, dict[str, str]] = {
             reduce_max reduce_min reduce_prod
             regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
             sinh sort sqrt square tan tanh top_k zeta
-            approx_top_k reduce reduce_window reduce_window_max reduce_window_min
+            reduce reduce_window reduce_window_max reduce_window_min
             select_and_scatter""",
-        NO_MATRIX: """cholesky cholesky_update eig eigh geqp3 geqrf hessenberg
-            householder_product lu ormqr qr schur svd symmetric_product tridiagonal""",
+        NO_MATRIX: """cholesky eig eigh geqp3 geqrf hessenberg
+            householder_product lu ormqr qr schur svd""",
         ZERO_DERIVATIVE: """argmax argmin assert_consumed_value bitcast_convert_type broadcast_to
             ceil consume floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
@@ -90,17 +81,17 @@ HOLES: dict[str, dict[str, str]] = {
             mulhi rng_bit_generator""",
     },
     "sharding": {
-        BY_ITS_JAXPR: """call_hi_primitive closed_call composite cond core_call
+        BY_ITS_JAXPR: """call_hi_primitive closed_call cond core_call
             custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call jit
-            linear_call remat2 scan shard_map while""",
+            remat2 scan shard_map while""",
         OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
-        NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
+        NO_ARRAYS: "check debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref", NO_OPERANDS: "platform_index",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: "assert_consumed_value consume rng_uniform scaled_dot todense",
+        AUTO_AXES: "assert_consumed_value consume todense",
     },
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from minijax.compat.absent import ABSENT
+from minijax.compat.absent import ABSENT, ABSENT_NAMES
 
 DEVICES = "where arrays lie, and programs on several devices or processes: chapter 14"
 OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, profiles"
@@ -23,6 +23,7 @@ HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add 
 OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
 INTERNAL = "internals of JAX that its modules happen to show"
+REFUSED = "the primitives of functions that minijax refuses: see below"
 TYPED = "shardings in the types of arrays, where they are not stated yet"
 
 # What is compared. "" is the package itself.
@@ -70,6 +71,12 @@ MISSING: dict[str, dict[str, str]] = {
               "extend.core.primitives": "empty2_p",
               "experimental": "EArray primal_tangent_dtype"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
+    REFUSED: {
+        "lax": "after_all_p approx_top_k_p create_token_p dce_sink_p rng_uniform_p",
+        "lax.linalg": "cholesky_update_p symmetric_product_p tridiagonal_p",
+        "extend.core.primitives":
+            "after_all_p approx_top_k_p create_token_p rng_uniform_p tridiagonal_p",
+    },
     OLD_NAMES: {"": "host_count host_id host_ids",
                 "custom_derivatives": "remat_opt_p"},
     GOING_ON: {"experimental.multihost_utils":
@@ -125,6 +132,8 @@ IGNORED: dict[str, dict[str, str]] = {
         "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations",
         "scipy.linalg.expm_frechet": "method", "lax.linalg.qdwh": "is_hermitian",
         "lax.scan": "_split_transpose",
+        "lax.approx_max_k": "reduction_input_size_override",
+        "lax.approx_min_k": "reduction_input_size_override",
         "interpreters.mlir.register_lowering": "inline cacheable",
         "debug.breakpoint": "backend", "experimental.sparse.bcoo_dot_general": "precision",
         "experimental.sparse.linalg.spsolve": "tol",
@@ -146,14 +155,14 @@ IGNORED: dict[str, dict[str, str]] = {
     "an old name or argument, which JAX itself ignores": {
         "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
-        "extend.core.get_opaque_trace_state": "convention", "lax.create_token": "_",
+        "extend.core.get_opaque_trace_state": "convention",
         "interpreters.batching.unregister_vmappable": "data_type",
         "extend.source_info_util.summarize": "num_frames",
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
         "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",
     },
     "the method has the signature of the method that it implements, or that implements it": {
-        "experimental.jet.jet": "_", "extend.core.AbstractToken.str_short": "short_dtypes",
+        "experimental.jet.jet": "_",
         "experimental.hijax.HiType.str_short": "short_dtypes options",
         "experimental.hijax.HiPrimitive.is_effectful": "params",
         "core.Primitive.is_high": "avals params",
@@ -190,6 +199,12 @@ OTHERWISE: dict[str, list[str]] = {
     "a fill value of 0.0 and one of -0.0 are two in a cache here": [
         "[bool(jnp.signbit(jax.vmap(lambda x: x.at[jnp.array(9)].get(mode='fill', "
         "fill_value=zero))(jnp.ones((1, 3)))[0])) for zero in (0.0, -0.0)]"],
+    "the approximate search for the greatest few is for accelerators; here it is the exact one": [
+        "str(jax.make_jaxpr(lambda x: jax.lax.approx_max_k(x, 2))(np.ones(3, 'f')))",
+        "jax.lax.approx_max_k(np.ones(3, 'f'), 2, aggregate_to_topk=False)"],
+    "keys for generators that no program asks for": [
+        f"jax.random.key(0, impl={name!r}).dtype.name"
+        for name in ("threefry4x32", "philox2x32", "philox4x32")],
     "JAX raises an error of its inner parts; here there is a result": [
         "jax.lax.clamp(1j, jnp.array([1j]), 2j)",
         "jnp.add.at(jnp.arange(3), slice(2), 1, inplace=False)",
@@ -436,7 +451,9 @@ def page() -> str:
         lines.append(f"| `{where}` | {listed} | {reason} |")
     lines += ["", "| module | names that can be imported, and whose calls raise an error | "
               "because |", "|---|---|---|"]
-    for where, (reason, names) in ABSENT.items():
+    absent = [(where, *row) for where, row in ABSENT.items()]
+    absent += [(where, *row) for where, rows in ABSENT_NAMES.items() for row in rows.items()]
+    for where, reason, names in absent:
         listed = " ".join(f"`{name}`" for name in names.split())
         lines.append(f"| `jax.{where}` | {listed} | {reason} |")
     lines += ["", "| parameters that no function has | because |", "|---|---|"]

@@ -1,4 +1,4 @@
-"""What minijax does not have of JAX: modules whose names can be imported, and not be used.
+"""What minijax does not have of JAX: modules and names that can be imported, and not be used.
 
 A program may import more than it uses, so these names exist. To call one of them is an error, which
 says why minijax does not have it.
@@ -6,6 +6,8 @@ says why minijax does not have it.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -42,6 +44,28 @@ ABSENT: dict[str, tuple[str, str]] = {
     "experimental.xla_metadata": (_NO_EFFECT, "set_xla_metadata"),
 }
 
+# module that minijax has -> why -> public names that it has not
+ABSENT_NAMES: dict[str, dict[str, str]] = {
+    "lax": {
+        "programs are not sent to other compilers. Call the decomposition.": "composite",
+        "nothing uses the value, so nothing need be computed. Return it.": "dce_sink",
+        "effects are ordered without tokens. Leave them out.": "after_all create_token",
+        "products with scales for blocks of elements are for accelerators. Multiply the operands "
+        "by their scales.": "scaled_dot",
+        "its numbers cannot be reproduced. `jax.random.uniform` has a key.": "rng_uniform",
+    },
+    "lax.linalg": {
+        "it is no faster than the product on a CPU. `alpha * a @ a.mT + beta * c` is the same.":
+            "symmetric_product",
+        "it is a loop of rotations. `jax.numpy.linalg.cholesky` decomposes the updated matrix.":
+            "cholesky_update",
+        "nothing here needs the reduced form. `eigh` has the eigenvalues.": "tridiagonal",
+    },
+    "custom_derivatives": {
+        "`jax.custom_vjp` of a linear function has a transpose of its own, too.": "linear_call"},
+    "extend.core": {"effects are ordered without tokens.": "AbstractToken Token"},
+}
+
 
 class Absent(type):
     """The class of what stands for a function or a class that minijax does not have. It is a class,
@@ -67,9 +91,34 @@ class AbsentModule(ModuleType):
     def __getattr__(self, name: str) -> Absent:
         if name not in self.__all__:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        why = f"{name}: minijax does not have `jax.{self._place}.{name}`: {self._reason}"
-        absent = self.__dict__[name] = Absent(name, (), {"why": why, "__module__": self.__name__})
-        return absent
+        return _absent(self._place, name, self._reason)
+
+
+@functools.cache
+def _absent(place: str, name: str, reason: str) -> Absent:
+    """The class that stands for `jax.<place>.<name>`."""
+    why = f"{name}: minijax does not have `jax.{place}.{name}`: {reason}"
+    return Absent(name, (), {"why": why, "__module__": f"minijax.{place}"})
+
+
+def with_absent_names(module: str, others: Callable[[str], Any] | None = None) -> Callable:
+    """A module's `__getattr__` (PEP 562) that knows the names which the module does not have.
+
+    Args:
+      others: the module's own `__getattr__`, if it needs one.
+    """
+    place = module.partition(".")[2]
+    reasons = {name: reason for reason, names in ABSENT_NAMES[place].items()
+               for name in names.split()}
+
+    def __getattr__(name: str) -> Any:
+        if name in reasons:
+            return _absent(place, name, reasons[name])
+        if others is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return others(name)
+
+    return __getattr__
 
 
 def show_absent(package: str) -> None:

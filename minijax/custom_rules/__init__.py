@@ -1,7 +1,7 @@
 """Chapter 10: rules that the user writes.
 
 `jvp.py` holds `custom_jvp`, `vjp.py` `custom_vjp` and `custom_gradient`, `closures.py` what makes
-closures explicit and `linear_call`, `vmap.py` `custom_vmap`, `solves.py` implicit differentiation:
+closures explicit, `vmap.py` `custom_vmap`, `solves.py` implicit differentiation:
 `custom_root` and `custom_linear_solve`. Each primitive stands with all its rules in one file.
 """
 
@@ -15,7 +15,7 @@ from .vjp import (
     custom_vjp_call_p,
     custom_vjp_primal_tree_values,
 )
-from .closures import closure_convert, linear_call, linear_call_p
+from .closures import closure_convert
 from .calls import CallPrimitive, call_p, closed_call_p
 from .vmap import custom_vmap, custom_vmap_p, sequential_vmap
 from .solves import custom_linear_solve, custom_root, linear_solve_p

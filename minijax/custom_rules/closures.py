@@ -1,9 +1,7 @@
-"""Chapter 10: `closure_convert`, which turns closed-over values into arguments, and
-`linear_call`, a linear function with a transpose of the user's own."""
+"""Chapter 10: `closure_convert`, which turns closed-over values into arguments."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,19 +9,13 @@ from ..core import dtypes
 from ..core.api_util import flatten_fun_nokwargs
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
-from ..core.core import Primitive, Tracer, typeof
-from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
-from ..core.lowering import register_lowering
+from ..core.core import Tracer, typeof
+from ..core.forward import JVPTracer
+from ..core.jaxpr import eval_jaxpr
 from ..core.staging import jaxpr_of
-from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
-from ..pytree.functions import treedef_tuple
 from ..source import DebugInfo, fun_sourceinfo
-
-# ----------------------------------------------------------------------------------------------
-# closure_convert
 
 
 @api_boundary
@@ -76,98 +68,3 @@ def _maybe_perturbed(x) -> bool:
     if isinstance(x, JVPTracer):
         return True
     return isinstance(x, Tracer) and dtypes.issubdtype(x.aval.dtype, dtypes.np.inexact)
-
-
-# ----------------------------------------------------------------------------------------------
-# linear_call
-#
-#   callee           the function, a jaxpr of: closed-over values, residuals, linear arguments
-#   transpose_thunk  () -> the same for its transpose, and the values that one closed over
-#   num_callee_consts, num_res   how many of the operands are closed-over values, and residuals
-
-linear_call_p = Primitive("linear_call", multiple_results=True)
-
-
-@api_boundary
-def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any,
-                linear_args: Any) -> Any:
-    """`fun(residual_args, linear_args)`, where transposition uses `fun_transpose`.
-
-    Args:
-      fun: linear in its second argument.
-      fun_transpose: takes the residuals and a cotangent like `fun`'s result; returns a cotangent
-        like `linear_args`.
-      residual_args, linear_args: pytrees of arrays.
-
-    Raises (when it is transposed):
-      TypeError: the transpose's result does not have the structure of `linear_args`.
-
-    >>> halve = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
-    >>> jax.linear_transpose(halve, 1.0)(3.0)
-    (Array(1.5, dtype=float32, weak_type=True),)
-    """
-    residuals, res_tree = tree_flatten(residual_args)
-    linear, lin_tree = tree_flatten(linear_args)
-    res_avals, lin_avals = ([typeof(x) for x in xs] for xs in (residuals, linear))
-    flat_fun, out_tree = flatten_fun_nokwargs(fun, treedef_tuple((res_tree, lin_tree)))
-    callee, consts = _closed(flat_fun, res_avals + lin_avals)
-
-    @functools.cache
-    def transpose_thunk():
-        tree = treedef_tuple((res_tree, out_tree()))
-        flat_transpose, ct_tree = flatten_fun_nokwargs(fun_transpose, tree)
-        transpose, consts = _closed(flat_transpose, res_avals + callee.out_avals)
-        if ct_tree() != lin_tree:
-            raise TypeError(
-                "transpose output pytree structure must match that of linear inputs, got output "
-                f"structure {ct_tree()} and input structure {lin_tree}.")
-        return transpose, consts
-
-    outs = linear_call_p.bind(*consts, *residuals, *linear, callee=callee,
-                              transpose_thunk=transpose_thunk, num_callee_consts=len(consts),
-                              num_res=len(residuals))
-    return out_tree().unflatten(outs)
-
-
-def _closed(flat_fun, in_avals):
-    """A function as a jaxpr without constants, and the values it closed over."""
-    jaxpr = jaxpr_of(flat_fun, in_avals)
-    return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
-
-
-@linear_call_p.def_impl
-def _evaluate(*args, callee, **params):
-    return jaxpr_as_fun(callee)(*args)
-
-
-linear_call_p.def_abstract_eval(lambda *avals, callee, **params: callee.out_avals)
-
-
-def _jvp(primals, tangents, *, callee, num_callee_consts, num_res, **params):
-    """It is linear: the tangents go the same way. Residuals cannot have any."""
-    n = num_callee_consts + num_res
-    if any(type(t) is not Zero for t in tangents[:n]):
-        raise NotImplementedError("linear_call is not differentiable in its residual_args, nor in "
-                                  "what its function closed over")
-    bind = functools.partial(linear_call_p.bind, callee=callee, num_res=num_res,
-                             num_callee_consts=num_callee_consts, **params)
-    return bind(*primals), bind(*primals[:n], *map(instantiate_zeros, tangents[n:]))
-
-
-def _transpose(cts, *operands, callee, transpose_thunk, num_callee_consts, num_res):
-    """The call of the transpose, whose own transpose is the function."""
-    transpose, consts = transpose_thunk()
-    callee_consts, residuals, _ = split_list(operands, [num_callee_consts, num_res])
-    if any(map(is_undefined_primal, callee_consts + residuals)):
-        raise NotImplementedError("linear_call is not linear in its residual_args")
-    outs = linear_call_p.bind(
-        *consts, *residuals, *map(instantiate_zeros, cts), callee=transpose,
-        transpose_thunk=lambda: (callee, callee_consts), num_callee_consts=len(consts),
-        num_res=num_res)
-    return [None] * (num_callee_consts + num_res) + outs
-
-
-primitive_jvps[linear_call_p] = _jvp
-primitive_transposes[linear_call_p] = _transpose
-register_lowering(linear_call_p, lambda ctx, *operands, callee, **params:
-                  ctx.inline(callee, operands))

@@ -117,15 +117,11 @@ from .pooling_derivatives import (
     select_and_gather_add_p, select_and_scatter_add_p, select_and_scatter_p,
 )
 from .tiling import tile, tile_p
-from .approximate import approx_max_k, approx_min_k, approx_top_k_p
-from .generators import (
-    RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
-)
-from .composites import composite, dce_sink, dce_sink_p, platform_dependent
+from .approximate import approx_max_k, approx_min_k
+from .generators import RandomAlgorithm, rng_bit_generator, rng_bit_generator_p
+from .control_flow.platforms import platform_dependent
 from .shapes import broadcast_like, empty, shape_as_value, stage
-from .order_tokens import after_all, after_all_p, create_token, create_token_p
 from .ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-from .scaled import scaled_dot
 from .dot_algorithms import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike
 
 # chapter 14
@@ -145,6 +141,13 @@ if _typing.TYPE_CHECKING:
     from . import linalg
 
 __getattr__ = _loaded_on_first_use(__name__, {"linalg": ""})
+
+# chapter 10
+from ..compat.absent import with_absent_names as _with_absent_names
+
+__getattr__ = _with_absent_names(__name__, __getattr__)
+
+# chapter 9
 __all__ = sorted([*_public_names(__name__), "linalg"])
 
 

@@ -1,4 +1,4 @@
-"""Chapter 11: XLA's own generators of random numbers, for who needs them more than `random`."""
+"""Chapter 11: XLA's own generator of random bits, which `rbg` keys use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
-from ..core.primitives import make_primitive
 from ..runtime.dispatch import apply_primitive
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype
@@ -32,10 +31,6 @@ class RandomAlgorithm(enum.IntEnum):
 
     def __str__(self):
         return self.name
-
-
-# ----------------------------------------------------------------------------------------------
-# Bits, from a state
 
 
 def _bits_types(key, *, shape, dtype, algorithm):
@@ -115,46 +110,3 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
     state, bits = rng_bit_generator_p.bind(key, shape=canonical_shape(shape), dtype=dtype,
                                            algorithm=RandomAlgorithm(algorithm))
     return state, bits if out_sharding is None else resharded(bits, out_sharding)
-
-
-# ----------------------------------------------------------------------------------------------
-# Uniform numbers, from a hidden state
-
-
-def _uniform_type(a, b, *, shape):
-    if a.dtype != b.dtype:
-        raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {a.dtype.name} "
-                         f"and {b.dtype.name}.")
-    if a.shape or b.shape:
-        raise ValueError("Arguments to rng_uniform must be scalars; got shapes "
-                         f"{a.shape} and {b.shape}.")
-    return ShapedArray(canonical_shape(shape), a.dtype, a.weak_type and b.weak_type)
-
-
-def _lower_uniform(ctx, a, b, *, shape):
-    (out,) = ctx.avals_out
-    sizes = ctx.constant(np.array(shape, np.int64), ShapedArray((len(shape),), np.dtype("int64")))
-    return ctx.op(f"stablehlo.rng {a.name}, {b.name}, {sizes.name}, distribution = UNIFORM : "
-                  f"({a.type}, {b.type}, {sizes.type}) -> {tensor_type(out)}", out)
-
-
-rng_uniform_p = make_primitive("rng_uniform", _uniform_type)
-rng_uniform_p.def_impl(functools.partial(apply_primitive, rng_uniform_p))
-register_lowering(rng_uniform_p, _lower_uniform)
-
-
-@public
-def rng_uniform(a, b, shape: Sequence[int]):
-    """Random numbers in `[a, b)`, others at every call: not reproducible.
-
-    Args:
-      a, b: scalars of one dtype.
-      shape: of the result.
-
-    Raises:
-      ValueError: bounds of two dtypes, or no scalars.
-
-    >>> lax.rng_uniform(0.0, 1.0, (2, 3)).shape
-    (2, 3)
-    """
-    return rng_uniform_p.bind(a, b, shape=tuple(shape))

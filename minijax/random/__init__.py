@@ -20,9 +20,9 @@ from .gamma import (
 )
 from .counts import binomial, multinomial, poisson
 from .vectors import multivariate_normal, orthogonal
-from . import counters, generators
+from . import generators
 
-__all__ = _public_names(__name__, ["counters", "generators"])
+__all__ = _public_names(__name__, ["generators"])
 
 
 def __dir__() -> list[str]:

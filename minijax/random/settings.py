@@ -8,8 +8,7 @@ from ..settings import add_traced, bool_state, choice_state, define, parse_word
 
 default_prng_impl = choice_state(
     "jax_default_prng_impl",
-    ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
-    "threefry2x32",
+    ("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
     "The implementation that keys are for, unless they say another.")
 enable_custom_prng = bool_state(
     "jax_enable_custom_prng", "Whether `random.PRNGKey`, too, makes keys of the new style.")

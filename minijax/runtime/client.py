@@ -652,8 +652,3 @@ def hlo_before_compiling(text: str, debug_info: bool = False) -> str:
 def cost_before_compiling(text: str) -> dict[str, float]:
     """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
     return _jax.hlo_module_cost_analysis(backend(), _to_hlo(text).get_hlo_module())
-
-
-def approx_top_k_size(n: int, ndim: int, k: int, recall_target: float, whole_size: int) -> int:
-    """How many candidates XLA's approximate search for the `k` greatest of `n` elements returns."""
-    return _jax.approx_top_k_reduction_output_size(n, ndim, k, recall_target, False, whole_size)[0]

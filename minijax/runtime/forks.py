@@ -27,7 +27,7 @@ inherited = False  # whether this process has its clients from the one that it w
 # What the child may still use: names of types, errors, and what only looks something up.
 _HARMLESS = {
     "client": """Buffer Device Executable JAXLIB_VERSION PyTreeRegistry BufferSharding
-        XlaRuntimeError approx_top_k_size backend default_device devices load_lapack our_error
+        XlaRuntimeError backend default_device devices load_lapack our_error
         placement platforms replicated result_handler""".split(),
     "several_devices": "XlaSharding shards sharding_listener tilings xla_sharding".split(),
 }

@@ -49,7 +49,6 @@ FAMILIES = {
     "lax/generators": "Random numbers", "key_reuse": "Random numbers",
     "parallel/": "Many devices", "state": "References, effects and callbacks",
     "debugging/": "References, effects and callbacks",
-    "lax/order_tokens": "References, effects and callbacks",
 }
 OTHERS = "Others"
 

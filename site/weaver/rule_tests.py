@@ -23,7 +23,7 @@ CALLED = {
     "random_clone": "clone", "geqp3": "qr", "geqrf": "qr", "addupdate": "new_ref",
     "empty_ref": "new_ref", "get": "new_ref", "swap": "new_ref", "sharding_constraint":
     "with_sharding_constraint", "name": "checkpoint_name", "assert_consumed_value": "consume",
-    "approx_top_k": "approx_max_k", "custom_lin": "custom_vjp", "free_ref": "new_ref",
+    "custom_lin": "custom_vjp", "free_ref": "new_ref",
     "inspect_sharding": "inspect_array_sharding", "layout_constraint": "with_layout_constraint",
     "random_gamma": "gamma", "random_gamma_grad_by_a": "gamma", "reduce_scatter": "psum_scatter",
     "regularized_incomplete_beta": "betainc",

@@ -1,4 +1,4 @@
-"""`custom_vjp`, `custom_gradient`, `closure_convert`, `linear_call`: arguments, errors, closures."""
+"""`custom_vjp`, `custom_gradient`, `closure_convert`: arguments, errors, closures."""
 
 from __future__ import annotations
 
@@ -157,25 +157,6 @@ def test_closure_convert():
 
         return lambda: (loss(3.0), jx.grad(loss)(3.0), jx.jit(jx.grad(loss))(3.0),
                         len(jx.closure_convert(lambda x: np.ones(3) * x, 1.0)[1]))
-
-    both(program)
-
-
-def test_linear_call():
-    def program(jx):
-        call = jx.custom_derivatives.linear_call
-
-        def half(x, r):
-            return call(lambda r, x: x / r, lambda r, ct: ct * 5 / r, r, x)
-
-        def transposed(x):
-            return jx.linear_transpose(lambda x: half(x, 2.0) + x, 1.0)(x)[0]
-
-        def twice(x):
-            return jx.linear_transpose(transposed, 1.0)(x)[0]
-
-        return lambda: (half(3.0, 2.0), transposed(1.0), twice(1.0), jx.jit(half)(3.0, 2.0),
-                        jx.grad(half)(3.0, 2.0), jx.jvp(lambda x: half(x, 2.0), (1.0,), (1.0,)))
 
     both(program)
 

@@ -69,8 +69,6 @@ CALLS = {  # function, types of its arguments
     "eig, complex": (solver("eig", compute_left_eigenvectors=False), c(3, 3)),
     "eig by LAPACK": (lambda m: lambda x: m.lax.linalg.eig(
         x, implementation=m.lax.linalg.EigImplementation.LAPACK), s(3, 3)),
-    "tridiagonal": (solver("tridiagonal"), s(2, 3, 3)),
-    "tridiagonal, complex, upper": (solver("tridiagonal", lower=False), c(3, 3)),
     "tridiagonal_solve": (solver("tridiagonal_solve"), s(2, 4), s(2, 4), s(2, 4), s(2, 4, 1)),
     "tridiagonal_solve, perturbed": (
         solver("tridiagonal_solve", perturb_singular=True), s(4), s(4), s(4), s(4, 3)),

@@ -21,8 +21,6 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("int32[2,4] float32[2,4]", "lax.sort((x, y), dimension=1, num_keys=2)"),
     ("float32[4,2] float32[4,2]", "lax.sort((x, y), dimension=0, num_keys=1)"),
     ("float32[4,2] float32[4,2]", "lax.sort_key_val(x, y, dimension=0)"),
-    ("float32[2,5]", "lax.approx_max_k(x, 2)"),
-    ("float32[5,2]", "lax.approx_min_k(x, 2, reduction_dimension=0)"),
     ("float32[2,3,2]", "lax.argmin(x, 1, np.int32)"),
     # --- cumulative operations ---
     ("complex64[3,2]", "lax.cumlogsumexp(x * -3, 0)"),
@@ -239,7 +237,6 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[4] float32[4,2]", "linalg.tridiagonal_solve(x / 4, x + 3, x / 4, y)"),
     ("float32[3,3] float32[3,2]", "jnp.linalg.solve(x + 3 * jnp.eye(3), y)"),
     ("float32[2,3,3]", "jnp.linalg.det(x + jnp.eye(3))"),
-    ("float32[3,2] float32[3,3]", "linalg.symmetric_product(x, y)"),
     # --- control flow ---
     ("bool[] float32[3] float32[3]",
      "lax.cond(x, lambda a, b: (a * b, b), lambda a, b: (a + 1, a), y, z)"),

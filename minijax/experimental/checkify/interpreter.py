@@ -128,7 +128,7 @@ _MAY_MAKE_NANS = """acos acosh add asin asinh atan atan2 atanh bessel_i0e bessel
     conv_general_dilated cos cosh cumlogsumexp cummax cummin cumprod cumsum digamma dot_general
     erf erf_inv erfc exp expm1 fft igamma igamma_grad_a igammac integer_pow lgamma linear_solve log
     log1p logistic mul pad pow psum reduce reduce_prod reduce_sum reduce_window reduce_window_sum
-    regularized_incomplete_beta rem rng_uniform rsqrt sin sinh sqrt sub tan tanh""".split()
+    regularized_incomplete_beta rem rsqrt sin sinh sqrt sub tan tanh""".split()
 
 
 def assert_no_nans(error, enabled, name, outs):

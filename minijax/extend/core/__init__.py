@@ -46,8 +46,10 @@ from ...source import DebugInfo
 # chapter 8
 from . import primitives
 
-# chapter 11
-from ...lax.order_tokens import AbstractToken, Token
+# chapter 10
+from ...compat.absent import with_absent_names as _with_absent_names
+
+__getattr__ = _with_absent_names(__name__)
 
 # chapter 10
 from ...custom_rules import CallPrimitive

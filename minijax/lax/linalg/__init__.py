@@ -5,6 +5,7 @@ XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculu
 
 import typing as _typing
 
+from ...compat.absent import with_absent_names as _with_absent_names
 from ...compat.first_use import (
     loaded_on_first_use as _loaded_on_first_use,
     public_names as _public_names,
@@ -22,15 +23,15 @@ from .qr import (
 from .svd import SvdAlgorithm, svd, svd_p
 from .eig import EigImplementation, eig, eig_p
 from .schur import hessenberg, hessenberg_p, schur, schur_p
-from .tridiagonal import tridiagonal, tridiagonal_p, tridiagonal_solve, tridiagonal_solve_p
+from .tridiagonal_solve import tridiagonal_solve, tridiagonal_solve_p
 from . import cusolver as _cusolver  # gives GPUs their calls
-from .products import cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p
 
 # chapter 12
 if _typing.TYPE_CHECKING:
     from ...numpy.linalg._polar import qdwh
 
-__getattr__ = _loaded_on_first_use(__name__, {"qdwh": "..numpy.linalg._polar"})
+__getattr__ = _with_absent_names(
+    __name__, _loaded_on_first_use(__name__, {"qdwh": "..numpy.linalg._polar"}))
 
 __all__ = sorted([*_public_names(__name__), "qdwh"])
 

@@ -20,7 +20,7 @@ from .lapack import calls_of_platform, info_type, lapack_call
 from .lu import lu_pivots_to_permutation_p
 from .qr import geqp3_p
 from .svd import SvdAlgorithm, svd_p
-from .tridiagonal import tridiagonal_solve_p
+from .tridiagonal_solve import tridiagonal_solve_p
 
 # ----------------------------------------------------------------------------------------------
 # Singular values

@@ -22,7 +22,6 @@ from ...core.extension import Extension, hooks, register, remove
 from ...core.jit import buffer_of, jit_p
 from ...core.lowering import lowering_rules, stored, stored_contents
 from ...custom_rules.calls import call_p, closed_call_p
-from ...custom_rules.closures import linear_call_p
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.vjp import custom_vjp_call_p
 from ...custom_rules.vmap import custom_vmap_p
@@ -320,7 +319,7 @@ def contents_here(x: Array) -> list[np.ndarray]:
 
 # Primitives that call functions, hold programs or move arrays: their evaluation handles shardings.
 sees_to_places: set[Primitive] = {
-    jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, linear_call_p, call_p,
+    jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, call_p,
     closed_call_p, remat_p, reduce_p, reduce_window_p, scan_p, while_p,
 }  # fmt: skip
 _OURS = __name__.partition(".")[0]

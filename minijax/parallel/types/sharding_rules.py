@@ -302,7 +302,6 @@ def as_operand(i: int) -> Rule:
 rows("rev layout_constraint inspect_sharding", as_operand(0))
 rows("clamp", as_operand(1))
 rows("optimization_barrier device_put", lambda avals, params, outs: [*map(entries_of, avals)])
-rows("cholesky_update", broadcast)
 
 # ----------------------------------------------------------------------------------------------
 # Dimensions that come and go
@@ -376,11 +375,6 @@ def _top_k(avals, params, outs):
 rows("top_k", _top_k)
 
 
-def _approx_top_k(avals, params, outs):
-    _whole("approx_max_k along a sharded dimension", avals[0], params["reduction_dimension"])
-    return entries_of(avals[0])
-
-
 def _tile(avals, params, outs):
     for d, times in enumerate(params["reps"]):
         if times != 1:
@@ -389,7 +383,6 @@ def _tile(avals, params, outs):
     return entries_of(avals[0])
 
 
-rows("approx_top_k", _approx_top_k)
 rows("tile", _tile)
 
 
@@ -566,10 +559,9 @@ def linalg(*ranks: int) -> Rule:
     return rule
 
 
-rows("cholesky eig eigh geqrf geqp3 hessenberg lu qr schur svd tridiagonal", linalg(2))
+rows("cholesky eig eigh geqrf geqp3 hessenberg lu qr schur svd", linalg(2))
 rows("householder_product", linalg(2, 1))
 rows("ormqr", linalg(2, 1, 2))
-rows("symmetric_product", linalg(2))
 rows("tridiagonal_solve", linalg(1, 1, 1, 2))
 rows("lu_pivots_to_permutation", linalg(1))
 

@@ -9,12 +9,10 @@ varying value varies, and its transpose contains the sum over the devices.
 from __future__ import annotations
 
 from ...core.jit import jit_p
-from ...custom_rules.closures import linear_call_p
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.solves import linear_solve_p
 from ...custom_rules.vjp import custom_vjp_call_p
 from ...custom_rules.vmap import custom_vmap_p
-from ...lax.composites import composite_p
 from ...lax.control_flow.cond import cond_p
 from ...lax.control_flow.scan import scan_p
 from ...lax.control_flow.while_loop import while_p
@@ -31,4 +29,4 @@ operand_types.update({
     custom_jvp_call_p: lambda params: params["call_jaxpr"].in_avals,
     custom_vjp_call_p: lambda params: params["call_jaxpr"].in_avals,
 })
-operands_apart.update([linear_call_p, linear_solve_p, custom_vmap_p, composite_p])
+operands_apart.update([linear_solve_p, custom_vmap_p])

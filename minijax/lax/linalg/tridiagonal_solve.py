@@ -1,4 +1,4 @@
-"""Chapter 11: equations with tridiagonal matrices, and reduction of Hermitian ones to them."""
+"""Chapter 11: equations with tridiagonal matrices."""
 
 from __future__ import annotations
 
@@ -7,77 +7,13 @@ from ...core.batching import moveaxis, primitive_batchers
 from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
-from ...core.lowering import register_lowering
 from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..cutting import concatenate
 from ..elementwise import neg
 from ..families import all_at_front
 from ..shaping import full_like, reshape
-from .common import check_square, linear_algebra_primitive, real_dtype
-from .lapack import (
-    info_type,
-    lapack_call,
-    nan_if_failed,
-    nan_unless,
-    register_solver,
-    routine,
-    succeeded,
-    triangle,
-)
-
-# ----------------------------------------------------------------------------------------------
-# Reduction to tridiagonal form
-
-
-def _tridiagonal_shapes(shape, **params):
-    check_square("tridiagonal", shape)
-    if shape[0] == 0:
-        raise ValueError("tridiagonal takes matrices of at least one row.")
-    n = shape[0]
-    return shape, (n,), (n - 1,), (n - 1,)
-
-
-def _tridiagonal_dtypes(dtype, **params):
-    return dtype, real_dtype(dtype), real_dtype(dtype), dtype
-
-
-tridiagonal_p = linear_algebra_primitive(
-    "tridiagonal", (2,), _tridiagonal_shapes, _tridiagonal_dtypes, multiple_results=True)
-
-
-@public
-def tridiagonal(a, *, lower: bool = True):
-    """The tridiagonal matrices T similar to Hermitian ones, `a` = Q T Qᴴ.
-
-    Args:
-      a: Hermitian matrices, shape `(..., n, n)`; dtype floating or complex.
-      lower: which triangle is read.
-
-    Returns:
-      a list of: T, beside whose diagonals lie reflections, the product of which is Q; its
-      diagonal; the one beside it; the factors of the reflections.
-
-    Raises:
-      TypeError, ValueError: another dtype; matrices that are not square.
-
-    >>> _, diagonal, beside, _ = lax.linalg.tridiagonal(jnp.array([[1.0, 2.0], [2.0, 3.0]]))
-    >>> diagonal.tolist(), beside.tolist()
-    ([1.0, 3.0], [2.0])
-    """
-    return tridiagonal_p.bind(a, lower=lower)
-
-
-def _lower_tridiagonal(ctx, a, *, lower):
-    name = routine("hetrd" if a.aval.dtype.kind == "c" else "sytrd", a.aval.dtype)
-    *results, info = lapack_call(ctx, name, [a], [*ctx.avals_out, info_type(a)], {0: 0},
-                                 **triangle(lower))
-    return nan_if_failed(ctx, info, results)
-
-
-register_lowering(tridiagonal_p, _lower_tridiagonal)
-
-# ----------------------------------------------------------------------------------------------
-# Equations
+from .common import linear_algebra_primitive
+from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
 
 
 def _solve_shape(dl, d, du, b, **params):
