@@ -234,10 +234,15 @@ OTHERWISE: dict[str, list[str]] = {
     "JAX has what Python returned on one of several devices; here all of them have it": [
         "jax.jit(lambda x: jax.pure_callback(lambda v: v, jnp.ones(8), x))(jax.device_put("
         "np.ones(8, 'f'), jax.NamedSharding(jax.make_mesh((8,), ('x',)), jax.P('x')))) + 1"],
-    "XLA's buffers lie in the order of the dimensions here; a constraint in a program is for it": [
-        "(lambda lay: str(jax.jit(lambda x: lay.with_layout_constraint(x, lay.Layout((1, 0))))("
-        "jnp.ones((2, 3))).format.layout))("
-        "__import__(jax.__name__ + '.experimental.layout', fromlist='x'))"],
+    "arrays lie in row-major order here, and types say no layout; another layout is refused": [
+        f"(lambda lay: {program})(__import__(jax.__name__ + '.experimental.layout', fromlist='x'))"
+        for program in (
+            "str(jax.jit(lambda x: lay.with_layout_constraint(x, lay.Layout((1, 0))))("
+            "jnp.ones((2, 3))).format.layout)",
+            "str(jax.device_put(jnp.ones((2, 3)), lay.Format(lay.Layout((1, 0)), "
+            "jnp.ones(1).sharding)).format.layout)",
+            "str(jax.jit(lambda x: x, in_shardings=lay.Format(lay.Layout((1, 0)), "
+            "jnp.ones(1).sharding))(jnp.ones((2, 3))).format.layout)")],
     "an array on all devices fits one that is split here, where JAX wants the user to reshard": [
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],

@@ -465,7 +465,7 @@ class PjitFunction(JitFunction):
         return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
 
 
-_OF_OPERANDS = ("donated_invars", "in_shardings", "in_layouts")  # an entry for each operand
+_OF_OPERANDS = ("donated_invars", "in_shardings")  # an entry for each operand
 
 
 _with_references_last: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -545,7 +545,7 @@ def _by_operand(rule, params, in_sources, out_sources, shared) -> dict:
     """An operand of a transformed call is donated if the operand that it comes from is donated. If
     the call is split, nothing is, because the other part may need the buffer.
 
-    Tangents and cotangents have the shardings and layouts of their primals.
+    Tangents and cotangents have the shardings of their primals.
     """
     old = params.get("donated_invars")
     if old is None:  # the core's own `jit` made the call
@@ -553,16 +553,15 @@ def _by_operand(rule, params, in_sources, out_sources, shared) -> dict:
     changed = {"donated_invars": tuple(
         not shared and i is not None and i >= 0 and old[i] for i in in_sources)}
     if "in_shardings" in params:
-        for kind, default in (("shardings", UNSPECIFIED), ("layouts", None)):
-            ins, outs = params[f"in_{kind}"], params[f"out_{kind}"]
-            changed[f"in_{kind}"] = _from_sources(in_sources, ins, outs, default)
-            changed[f"out_{kind}"] = _from_sources(out_sources, outs, ins, default)
+        ins, outs = params["in_shardings"], params["out_shardings"]
+        changed["in_shardings"] = _from_sources(in_sources, ins, outs)
+        changed["out_shardings"] = _from_sources(out_sources, outs, ins)
     return changed
 
 
-def _from_sources(sources, own, others, default) -> tuple:
+def _from_sources(sources, own, others) -> tuple:
     """An entry for each source; those of cotangents are among the `others`."""
-    return tuple(default if i is None else own[i] if i >= 0 else others[~i] for i in sources)
+    return tuple(UNSPECIFIED if i is None else own[i] if i >= 0 else others[~i] for i in sources)
 
 
 _rules = {"evaluation": _evaluate, "operands": _by_operand}

@@ -50,14 +50,13 @@ class ShapeDtypeStruct:
 
     # Not a dataclass: libraries walk through the fields of those, and a struct is a leaf.
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "is_ref",
-                 "_layout", "__weakref__")
+                 "__weakref__")
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
     sharding: Any
     manual_axis_type: Any  # chapter 14: the axes that `shard_map` splits by hand
     is_ref: Any
-    _layout: Any  # chapter 14: the order of the elements in memory
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
                  manual_axis_type=None, is_ref: bool = False):
@@ -66,10 +65,9 @@ class ShapeDtypeStruct:
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of sizes, got {shape!r}.")
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         dtype = dtype if is_extended else np.dtype(dtype)
-        layout = getattr(sharding, "layout", None)
         if sharding is not None or manual_axis_type is not None:
             sharding = placements().struct_sharding(sharding, manual_axis_type, tuple(shape))
-        values = tuple(shape), dtype, weak_type, sharding, manual_axis_type, is_ref, layout
+        values = tuple(shape), dtype, weak_type, sharding, manual_axis_type, is_ref
         for slot, value in zip(_SLOTS, values):
             slot.__set__(self, value)
 
@@ -82,9 +80,11 @@ class ShapeDtypeStruct:
                                "objects. `struct.update(shape=...)` makes another one.")
 
     def __setstate__(self, state: tuple) -> None:
-        """Fill a copy, or what was pickled. JAX's pickles have other names for two attributes."""
+        """Fill a copy, or what was pickled. JAX's pickles have another name for the sharding, and
+        a layout."""
         for name, value in state[1].items():
-            object.__setattr__(self, _PICKLED.get(name, name), value)
+            if name != "_dll":
+                object.__setattr__(self, {"_sharding": "sharding"}.get(name, name), value)
 
     @classmethod
     def like(cls, x) -> ShapeDtypeStruct:
@@ -132,20 +132,8 @@ class ShapeDtypeStruct:
         return math.prod(self.shape)
 
     def update(self, **changes) -> ShapeDtypeStruct:
-        """The same with some of its arguments replaced.
-
-        Raises:
-          ValueError: it has a layout, and the new sharding says none.
-        """
-        if self._layout is not None and hasattr(changes.get("sharding"), "device_set"):
-            raise ValueError("You are updating ShapeDtypeStruct with a "
-                             f"{type(changes['sharding'])}, which says no layout, but it has "
-                             f"{self._layout}. Give a Format.")
-        kept = {name: getattr(self, name) for name in self.__slots__[:6]}
-        changed = ShapeDtypeStruct(**{**kept, **changes})
-        if "sharding" not in changes:
-            _SLOTS[-1].__set__(changed, self._layout)
-        return changed
+        """The same with some of its arguments replaced."""
+        return ShapeDtypeStruct(**{slot.__name__: slot.__get__(self) for slot in _SLOTS} | changes)
 
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):
@@ -162,14 +150,12 @@ class ShapeDtypeStruct:
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
-        place += "" if self._layout is None else f", format={self._layout}"
         axes = "" if self.manual_axis_type is None else (
             f", manual_axis_type={self.manual_axis_type}")
         axes += f", is_ref={self.is_ref}" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak}{axes})"
 
 
-_PICKLED = {"_sharding": "sharding", "_dll": "_layout"}
 _SLOTS: Any = [vars(ShapeDtypeStruct)[name] for name in ShapeDtypeStruct.__slots__[:-1]]
 
 
@@ -188,13 +174,12 @@ class Structs(Extension):
 
 
 def _chosen_sharding(x: Any) -> Any:
-    """The sharding, with the layout, that the user chose for `x`; `None` without a choice."""
+    """The sharding that the user chose for `x`; `None` without a choice."""
     if isinstance(x, Tracer):
         return placements().sharding_of(x.aval)
     if type(x) is Array or not getattr(x, "_committed", True):
         return None
-    sharding = getattr(x, "sharding", None)
-    return getattr(x, "format", sharding) if isinstance(x, Array) else sharding  # keys have none
+    return getattr(x, "sharding", None)
 
 
 def stated_axes(aval: ShapedArray) -> Any:

@@ -59,7 +59,7 @@ def _jit_params(params):
     if not params.get("keep_unused"):
         hidden.add("keep_unused")
     if "in_shardings" in params:
-        hidden |= {"device", *(name for name in _SHARDINGS if _says_nothing(params[name]))}
+        hidden |= {"device", *(name for name in _SHARDINGS if _says_nothing(params.get(name, ())))}
     return {"name": params["name"], **_sorted_params(_without(params, hidden))}
 
 

@@ -18,15 +18,12 @@ FUNCTIONS = {
     "on": "jax.jit(lambda a: a * 2, device=d[1])",
     "one": "jax.jit(lambda a: a * 2, in_shardings=SDS(d[1]))",
     "explicit": "jax.jit(lambda a: a * 2, in_shardings=NS(e, P('x')), out_shardings=NS(e, P()))",
-    "laid": "jax.jit(lambda a: a * 2, in_shardings=Format(Layout((1, 0)), r), "
-            "out_shardings=Format(Layout((0, 1)), s))",
 }
 
 
 def names(jx):
     found = surroundings(jx)
-    layout = __import__(f"{jx.__name__}.experimental.layout").experimental.layout
-    found |= {"e": jx.make_mesh((8,), ("x",)), "Format": layout.Format, "Layout": layout.Layout}
+    found |= {"e": jx.make_mesh((8,), ("x",))}
     functions = {name: eval(text, found) for name, text in FUNCTIONS.items()}
     return found | functions
 
@@ -41,7 +38,6 @@ inlined(x2)
 on(x2)
 explicit(x2)
 explicit(put(x2, NS(e, P('x'))))
-laid(x2)
 f(f(x2))
 jax.jit(lambda a: f(a) + f(a))(x2)
 jax.grad(lambda a: f(a).sum())(x2)
@@ -53,7 +49,6 @@ jax.vjp(o, x2)[1](x2)
 jax.linearize(f, x2)[1](x2)
 jax.linearize(o, x2)[1](x2)
 jax.linearize(kept, x2)[1](x2)
-jax.linearize(laid, x2)[1](x2)
 jax.checkpoint(f)(x2)
 jax.vmap(f, in_axes=1)(jnp.ones((8, 3, 2)))
 jax.vmap(f, in_axes=0)(jnp.ones((3, 8, 2)))
@@ -98,8 +93,6 @@ jax.grad(jax.checkpoint(lambda a: o(jnp.sin(a)).sum(), policy=jax.checkpoint_pol
 jax.jit(lambda a: two(a, a))(x2)
 jax.jit(explicit)(x2)
 jax.jit(lambda a: jax.jit(lambda k: k, out_shardings=s)(a))(jax.random.split(key, 8))
-jax.jit(lambda a: laid(a) + 1)(x2)
-jax.vmap(laid)(jnp.ones((2, 8, 4)))
 jax.jit(i)(jnp.ones((7, 2)))
 jax.jit(jax.vmap(f, in_axes=2, spmd_axis_name='x'))(jnp.ones((8, 2, 4)))
 jax.jit(jax.vmap(f, in_axes=2, spmd_axis_name='y'))(jnp.ones((8, 2, 4)))

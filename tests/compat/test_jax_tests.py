@@ -87,14 +87,14 @@ def eval_shape_of_what_has_no_hash(jx):
 
 
 @row
-def constraint_to_a_format(jx):
+def constraint_to_a_format_of_rows(jx):
     layout = import_module(f"{jx.__name__}.experimental.layout")
-    columns = layout.Format(layout.Layout((1, 0)), jx.numpy.ones(1).sharding)
+    rows = layout.Format(layout.Layout((0, 1)), jx.numpy.ones(1).sharding)
 
     def f(x):
-        return jx.lax.with_sharding_constraint({"a": x * 2, "b": x}, {"a": columns, "b": columns})
+        return jx.lax.with_sharding_constraint({"a": x * 2, "b": x}, {"a": rows, "b": rows})
 
-    return jx.jit(f)(X), f(X)["a"].format.layout.major_to_minor
+    return jx.jit(f)(X), f(X)
 
 
 @row

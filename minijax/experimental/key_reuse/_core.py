@@ -52,7 +52,6 @@ from ...lax.gathering import gather_p
 from ...lax.scattering import scatter_p
 from ...lax.shaping import copy_p
 from ...lax.slicing import dynamic_slice_p, dynamic_update_slice_p
-from ...parallel.meshes.layouts import layout_constraint_p
 from ...parallel.programs.device_put import device_put_p
 from ...parallel.programs.shard_map_primitive import shard_map_p
 from ...parallel.programs.sharding_constraint import sharding_constraint_p
@@ -357,7 +356,7 @@ _NOTHING = KeyReuseSignature()
 
 key_reuse_signatures.update({
     **dict.fromkeys((assert_consumed_value_p, broadcast_in_dim_p, copy_p, convert_element_type_p,
-                     reshape_p, squeeze_p, layout_constraint_p, sharding_constraint_p,
+                     reshape_p, squeeze_p, sharding_constraint_p,
                      dynamic_slice_p, gather_p), _FIRST_HANDED_ON),
     **dict.fromkeys((prng.random_clone_p, prng.random_fold_in_p, prng.random_seed_p,
                      prng.random_wrap_p), _NEW),

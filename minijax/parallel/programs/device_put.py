@@ -30,15 +30,7 @@ from ...pytree.arguments import argument_avals
 from ...pytree.names import leaf_names
 from ...runtime import xla
 from ...runtime.jit import jit
-from ..meshes.layouts import (
-    AUTO,
-    Format,
-    Layout,
-    check_layout,
-    check_order,
-    layout_constraint_p,
-    settled,
-)
+from ..meshes.layouts import AUTO, Format, check_layout
 from ..meshes.memory_spaces import MemorySpace, space_of_kind
 from ..meshes.mesh import concrete_mesh, get_abstract_mesh, no_mesh
 from ..meshes.partition_spec import P, PartitionSpec
@@ -170,10 +162,8 @@ def _put(x, where, copy):
         return _stay(x, copy)
     if isinstance(where, MemorySpace):
         where = _in_memory(x, where)
-    layout = where.layout if isinstance(where, Format) else _same_layout(x)
     if isinstance(where, Format):
-        where = where.sharding or x.sharding
-        return moved(x, where, layout=settled(layout))
+        return moved(x, where.sharding or x.sharding)
     in_parts = type(x) is PlacedArray and not (x.is_fully_addressable or x.is_fully_replicated)
     if in_parts and not isinstance(where, Sharding):
         raise ValueError(f"device_put to {where}: other processes hold parts of the array. "
@@ -181,7 +171,7 @@ def _put(x, where, copy):
     if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
     sharding = where if isinstance(where, Sharding) else on_one_device(where)
-    out = _mover(sharding)(x) if in_parts else moved(x, sharding, layout=layout)
+    out = _mover(sharding)(x) if in_parts else moved(x, sharding)
     return _other_memory(out, x) if copy is _COPY else out
 
 
@@ -221,31 +211,14 @@ def at_default(x: Array) -> Array:
         x, on_one_device(device), committed=False)
 
 
-def _same_layout(x):
-    return x.layout if type(x) is PlacedArray else None
-
-
-def moved(x: Any, sharding: Sharding, committed: bool = True,
-          layout: Layout | None = None) -> PlacedArray:
+def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
     """The contents of an array, with this sharding."""
     aval = typeof(x)
     if is_unreduced(sharding):
         return _resharder(sharding)(x)
     if type(x) is Array and x._host is not None:
         x = Array(x._host, aval)  # without the buffer, which may be donated one day
-    return PlacedArray(None, Place(aval, sharding, committed, layout), shards_of(x, aval, sharding))
-
-
-sees_to_places.add(layout_constraint_p)
-
-
-@layout_constraint_p.def_impl
-def _constrain_layout(x, *, layout):
-    aval = typeof(x)
-    check_layout(layout, aval, "An argument of with_layout_constraint")
-    check_order(layout, aval)
-    x = as_array(x)
-    return moved(x, x.sharding, x.committed, settled(layout))
+    return PlacedArray(None, Place(aval, sharding, committed), shards_of(x, aval, sharding))
 
 
 def place_new(x: Any, device: Any, like: Any, constrained: bool) -> Any:
@@ -374,9 +347,7 @@ def _check_place(aval, where):
         if where.layout is AUTO:
             raise ValueError(f"device_put to {where}: the layout must be a `Layout` or None, "
                              f"because nothing is compiled; for the argument {aval}.")
-        if where.layout is not None:
-            check_layout(where.layout, aval, "device_put: its argument")
-            check_order(where.layout, aval)
+        check_layout(where.layout, "device_put: its argument", aval.ndim)
         where = where.sharding
     if isinstance(where, Sharding):
         where.check_compatible_aval(aval.shape)
@@ -400,10 +371,6 @@ def _copy_semantics(donate, may_alias):
     if donate:
         return _DONATE
     return _COPY if may_alias is False else _REUSE
-
-
-# ----------------------------------------------------------------------------------------------
-# How many devices there are is settled when they are first used
 
 
 # ----------------------------------------------------------------------------------------------

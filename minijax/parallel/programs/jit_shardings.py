@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...core.api_util import flatten_axes
 from ...core.boundary import api_boundary
-from ...core.core import typeof
 from ...core.jit import JitFunction
-from ...core.staging import shaped_abstractify
 from ...core.traced import Call, Tracing
 from ...core.tree import PyTreeDef, tree_flatten
 from ...runtime import xla
@@ -24,10 +21,8 @@ from ..meshes.layouts import (
     AUTO,
     Format,
     Layout,
-    check_layout,
-    default_layout,
-    layout_of,
-    settled,
+    default_format,
+    sharding_of_format,
 )
 from ..meshes.mesh import Mesh
 from ..meshes.partition_spec import P
@@ -47,8 +42,6 @@ class Shardings(NamedTuple):
 
     ins: tuple | None  # leaves and structure of a prefix of the arguments; `None`: nothing was said
     outs: tuple | None
-    in_layouts: tuple | None  # the same for the layouts, if there are any
-    out_layouts: tuple | None
     entered: bool  # whether the mesh of lone specs is that of `with mesh:`, as for `pjit`
     device: Any
 
@@ -59,7 +52,7 @@ class Shardings(NamedTuple):
 
     def says_something(self) -> bool:
         """Whether there is a device or a sharding. A prefix of `None`s asks for nothing."""
-        entries = [x for said in self[:4] if said for x in said[0]]
+        entries = [x for said in self[:2] if said for x in said[0]]
         return self.entered or self.device is not None or any(x is not None for x in entries)
 
     def check_call(self, call: Call) -> None:
@@ -67,51 +60,17 @@ class Shardings(NamedTuple):
         if self.device is not None and not self.mesh().empty:
             raise ValueError("Mesh context manager should not be used with jit when backend or "
                              "device is also specified as an argument to jit.")
-        self._check_layouts(call)
         names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
         if names and self.ins is not None:
             raise ValueError("jit with in_shardings takes positional arguments only, but "
                              f"{', '.join(names)} came by keyword.")
 
     def check_results(self, tracing: Tracing) -> None:
-        """Refuse shardings and layouts that the results cannot have."""
+        """Refuse shardings that the results cannot have."""
         for sharding, aval in zip(self._out_shardings(tracing.out_tree), tracing.jaxpr.out_avals,
                                   strict=True):
             if sharding is not None:
                 check_possible(sharding, aval, "result")
-        for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
-            check_layout(layout, aval, "jit: a result")
-
-    def _in_layouts(self, in_tree: PyTreeDef) -> list:
-        """For each leaf of the arguments the layout that is asked for: a `Layout`, AUTO, `None`."""
-        said = self.in_layouts
-        if said is None:
-            return [None] * in_tree.num_leaves
-        (leaves, prefix), (args_tree, _) = said, in_tree.children()
-        return flatten_axes("jit: in_shardings", args_tree, prefix.unflatten(leaves),
-                            tupled_args=True)
-
-    def _out_layouts(self, out_tree: PyTreeDef) -> list:
-        """The same for the leaves of the result."""
-        said = self.out_layouts
-        if said is None:
-            return [None] * out_tree.num_leaves
-        leaves, prefix = said
-        return flatten_axes("jit: out_shardings", out_tree, prefix.unflatten(leaves))
-
-    def _check_layouts(self, call):
-        """An argument that was put somewhere has the layout that is asked for."""
-        for x, layout in zip(call.leaves, self._in_layouts(call.in_tree)):
-            if layout is None:
-                continue
-            check_layout(layout, shaped_abstractify(x), "jit: an argument")
-            if type(x) is not PlacedArray or not x.committed:
-                continue
-            if layout is AUTO or settled(layout) != x.layout:
-                raise ValueError(
-                    f"jit: an argument {typeof(x)} was put somewhere with the layout "
-                    f"{layout_of(x)}, and in_shardings asks for {layout}. Bring it to that layout "
-                    "with jax.device_put. For AUTO, lower the function for a ShapeDtypeStruct.")
 
     def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the arguments how it is to lie."""
@@ -152,36 +111,27 @@ class Shardings(NamedTuple):
         return {
             "in_shardings": (UNSPECIFIED,) * closed + tuple(map(_entry, ins)),
             "out_shardings": tuple(map(_entry, outs)),
-            "in_layouts": (None,) * closed + tuple(self._in_layouts(call.in_tree)),
-            "out_layouts": tuple(self._out_layouts(tracing.out_tree)),
             "device": self.device,
         }
 
     def of_program(self, tracing: Tracing) -> Wanted:
         """What the program depends on."""
         outs = tuple(self._out_shardings(tracing.out_tree))
-        layouts = tuple(map(settled, self._out_layouts(tracing.out_tree)))
         around = self.mesh() if self.entered and not self.mesh().empty else None
-        return Wanted(self.device, outs, layouts, around)
+        return Wanted(self.device, outs, around)
 
     def placed(self, call: Call) -> list:
         """The arguments as the program gets them."""
-        return [*map(as_if_placed, call.leaves, self._in_shardings(call.in_tree),
-                     self._in_layouts(call.in_tree))]
+        return [*map(as_if_placed, call.leaves, self._in_shardings(call.in_tree))]
 
 
-def _split(entries: Any) -> tuple[Any, tuple | None]:
-    """Entries of `in_shardings` or `out_shardings` without their layouts; and these, as leaves and
-    structure of a prefix, if there are any."""
+def _without_layouts(entries: Any) -> Any:
+    """Entries of `in_shardings` or `out_shardings`, each format as its sharding."""
     leaves, tree = tree_flatten(entries, is_leaf=lambda x: x is None)
     if alone := [x for x in leaves if isinstance(x, Layout) or x is AUTO]:
         raise ValueError(f"jit takes no layouts without shardings: wrap {alone[0]} in a Format, "
                          "and pass that.")
-    formats = [x if isinstance(x, Format) else Format() for x in leaves]
-    shardings = [x.sharding if isinstance(x, Format) else x for x in leaves]
-    layouts = tuple([format.layout for format in formats])
-    said = (layouts, tree) if any(layout is not None for layout in layouts) else None
-    return tree.unflatten(shardings), said
+    return tree.unflatten([sharding_of_format(x, "jit: an argument or result") for x in leaves])
 
 
 def _hashable(entries: Any, argument: str, entered: bool) -> tuple | None:
@@ -217,10 +167,9 @@ def shardings_of_jit(placement: JitPlacement) -> Shardings:
                          f"and {backend=}. The device says the backend.")
     if backend is not None:
         device = xla().devices(backend)[0]
-    (ins, in_layouts), (outs, out_layouts) = _split(ins), _split(outs)
-    shardings = Shardings(
-        _hashable(ins, "in_shardings", entered), _hashable(outs, "out_shardings", entered),
-        in_layouts, out_layouts, entered, device)
+    shardings = Shardings(_hashable(_without_layouts(ins), "in_shardings", entered),
+                          _hashable(_without_layouts(outs), "out_shardings", entered),
+                          entered, device)
     if device is not None and (shardings.ins is not None or shardings.outs is not None):
         name = "in_shardings" if shardings.ins is not None else "out_shardings"
         raise ValueError("If backend or device is specified on jit, then "
@@ -230,17 +179,15 @@ def shardings_of_jit(placement: JitPlacement) -> Shardings:
 
 def program_formats(program: Any) -> tuple[Sequence, Sequence, Format]:
     """`Placements.formats`."""
+    in_avals, out_avals = [program.in_avals[i] for i in program.kept], program.out_avals
     if isinstance(program, PlacedProgram):
         ins, outs = program.in_shardings, program.out_shardings
-        in_layouts, out_layouts = program.in_layouts, program.out_layouts
     else:
         here = SingleDeviceSharding(xla().default_device())
-        ins, outs = [here] * len(program.kept), [here] * len(program.out_avals)
-        in_layouts = [default_layout(program.in_avals[i].ndim) for i in program.kept]
-        out_layouts = [None] * len(outs)
-    out_layouts = [layout or default_layout(aval.ndim)
-                   for layout, aval in zip(out_layouts, program.out_avals)]
-    return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
+        ins, outs = [here] * len(in_avals), [here] * len(out_avals)
+    formats = ([default_format(aval.ndim, x) for aval, x in zip(avals, shardings)]
+               for avals, shardings in ((in_avals, ins), (out_avals, outs)))
+    return *formats, Format()
 
 
 def check_arguments(program: Any, args: Sequence) -> None:
@@ -249,13 +196,8 @@ def check_arguments(program: Any, args: Sequence) -> None:
         return
     placed = [type(x := args[i]) is PlacedArray and x.committed for i in program.kept]
     ins = program_formats(program)[0] if any(placed) else []
-    for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):
+    for i, sharding in zip(program.kept, [x.sharding for x in ins]):
         x = args[i]
-        if type(x) is PlacedArray and x.committed and layout_of(x) != layout:
-            raise ValueError(
-                f"Compiled for an argument number {i} with the layout {layout}, and called "
-                f"with one that has {layout_of(x)}. Bring it to that layout with "
-                "jax.device_put.")
         if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
                 sharding, x.ndim):
             raise ValueError("Computation was compiled for input shardings that disagree with "

@@ -1,6 +1,6 @@
 """Chapter 14: a call of a jitted function that says how its arguments and results are to lie.
 
-Under a transformation, such a call is an equation with shardings and layouts among its parameters:
+Under a transformation, such a call is an equation with shardings among its parameters:
 
     b = jit[in_shardings=(P('x'),) jaxpr={ … } out_shardings=(P(),)] a
 
@@ -25,14 +25,13 @@ from ...core.staging import batch_jaxpr, shaped_abstractify
 from ...runtime.jit import UNSPECIFIED
 from ...runtime.modules import Asked
 from ...runtime.structs import ShapeDtypeStruct
-from ..meshes.layouts import AUTO, Format, given_layout, lower_layout, settled
 from ..meshes.mesh import no_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, P
 from ..meshes.sharding import NamedSharding, Sharding, is_unreduced, tile_assignment
 from .sharding_constraint import check_fits, check_spmd_name, lower_sharding
 from .spmd import ToBePlaced, Wanted, committed_sharding, is_abstract
 
-PARAMS = ("in_shardings", "out_shardings", "in_layouts", "out_layouts", "device")
+PARAMS = ("in_shardings", "out_shardings", "device")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -49,15 +48,18 @@ def listed_params(params: dict) -> dict:
     return nothing | flags | {k: x for k, x in params.items() if k not in ("device", "options")}
 
 
+_ONLY_LISTED = ("compiler_options_kvs", "in_layouts", "out_layouts")
+
+
 def own_params(params: dict) -> dict:
     """The parameters of a call in JAX's form, without those that ask for nothing."""
-    own = {k: x for k, x in params.items() if k != "compiler_options_kvs"}
+    own = {k: x for k, x in params.items() if k not in _ONLY_LISTED}
     if params["compiler_options_kvs"]:
         own["options"] = params["compiler_options_kvs"]
     if getattr(own.get("ctx_mesh"), "empty", True):
         own.pop("ctx_mesh", None)
     entries = [x for name in PARAMS[:-1] for x in own.get(name, ())]
-    if any(entry is not UNSPECIFIED and entry is not None for entry in entries):
+    if any(entry is not UNSPECIFIED for entry in entries):
         return {"device": None} | own
     return {k: x for k, x in own.items() if k not in PARAMS}
 
@@ -80,7 +82,7 @@ def check_possible(sharding: Sharding, aval: ShapedArray, what: str) -> None:
 # Evaluation
 
 
-def as_if_placed(x: Any, sharding: Sharding | None, layout: Any) -> Any:
+def as_if_placed(x: Any, sharding: Sharding | None) -> Any:
     """An argument, or its type as it will lie.
 
     Raises:
@@ -92,9 +94,7 @@ def as_if_placed(x: Any, sharding: Sharding | None, layout: Any) -> Any:
     check_possible(sharding, aval, "argument")
     _check_place(x, sharding)
     kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct
-    layout = given_layout(x) if layout in (None, AUTO) else layout
-    return kind(aval.shape, aval.dtype, sharding=Format(layout, sharding),
-                weak_type=aval.weak_type)
+    return kind(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def _check_place(x, sharding):
@@ -124,15 +124,13 @@ def _evaluate(_, *args, **params):
     return _run(*args, **params)
 
 
-def _run(*args, jaxpr, in_shardings, out_shardings, in_layouts, out_layouts, device, ctx_mesh=None,
-         donated_invars=(), inline=False, **options):
+def _run(*args, jaxpr, in_shardings, out_shardings, device, ctx_mesh=None, donated_invars=(),
+         inline=False, **options):
     """Run the program of a call."""
-    wanted = Wanted(device, tuple(map(said, out_shardings)), tuple(map(settled, out_layouts)))
-    placed: Sequence = args
+    placed, wanted = args, Wanted(device)
     if device is None:
-        placed = [*map(as_if_placed, args, map(said, in_shardings), in_layouts)]
-    else:
-        wanted = Wanted(device)
+        placed = tuple(map(as_if_placed, args, map(said, in_shardings)))
+        wanted = Wanted(out_shardings=tuple(map(said, out_shardings)))
     return program_of(jaxpr, Spec(**options, more=Asked(donated_invars, wanted)), placed)(args)
 
 
@@ -153,9 +151,6 @@ def _batch(_, trace, args, dims, **params):
 
 
 def _check_batched(params):
-    if any(layout is not None for layout in (*params["in_layouts"], *params["out_layouts"])):
-        raise NotImplementedError("Concrete layouts are not supported for vmap(jit): jit the "
-                                  "result of vmap instead.")
     if not all(isinstance(aval, ShapedArray) for aval in params["jaxpr"].in_avals):
         raise NotImplementedError("vmap of a function that takes references and is jitted with "
                                   "shardings: jit the result of vmap instead.")
@@ -187,20 +182,13 @@ def _batched(sharding, d, ndim, spmd_name):
 
 def _lower(rule, ctx, *xs, **params):
     said = {name: params.pop(name) for name in PARAMS}
-    xs = _constrained(ctx, xs, said["in_shardings"], said["in_layouts"])
-    return _constrained(ctx, rule(ctx, *xs, **params), said["out_shardings"],
-                        said["out_layouts"])
+    outs = rule(ctx, *_constrained(ctx, xs, said["in_shardings"]), **params)
+    return _constrained(ctx, outs, said["out_shardings"])
 
 
-def _constrained(ctx, xs: Sequence, shardings: Sequence, layouts: Sequence) -> list:
-    return [_constrain(ctx, *entry) for entry in zip(xs, shardings, layouts, strict=True)]
-
-
-def _constrain(ctx, x, sharding, layout):
-    if sharding is not UNSPECIFIED:
-        x = lower_sharding(ctx, x, sharding)
-    layout = settled(layout)
-    return x if layout is None else lower_layout(ctx, x, layout=layout)
+def _constrained(ctx, xs: Sequence, shardings: Sequence) -> list:
+    return [x if sharding is UNSPECIFIED else lower_sharding(ctx, x, sharding)
+            for x, sharding in zip(xs, shardings, strict=True)]
 
 
 # ----------------------------------------------------------------------------------------------

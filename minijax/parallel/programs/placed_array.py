@@ -34,7 +34,6 @@ from ...remat import remat_p
 from ...runtime import cuda, settings, xla, xla_on_devices
 from ...runtime.dispatch import apply_primitive
 from ...runtime.seen_calls import array_classes, leaf_keys
-from ..meshes.layouts import Layout, in_order
 from ..meshes.memory_spaces import space_of_kind
 from ..meshes.mesh import Mesh, abstract_mesh, concrete_mesh
 from ..meshes.partition_spec import P
@@ -91,7 +90,7 @@ placed_arrays = WhileAlive()
 
 
 @functools.lru_cache(4096)
-def _types(aval, sharding, layout):
+def _types(aval, sharding):
     """The type of an array in this place, and the one object that stands for the place in keys."""
     return _typed(aval, sharding), object()
 
@@ -99,33 +98,29 @@ def _types(aval, sharding, layout):
 class Place:
     """Everything about a `PlacedArray` but its contents. A program keeps those of its results."""
 
-    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed")
+    __slots__ = ("aval", "sharding", "committed", "placed_type")
 
-    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool = True,
-                 layout: Layout | None = None):
-        self.aval, place = _types(aval, sharding, layout)
-        self.sharding, self.committed, self.layout = sharding, committed, layout
-        self.is_fixed = committed or layout is not None
-        self.placed_type = place if self.is_fixed else self.aval
+    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool = True):
+        self.aval, place = _types(aval, sharding)
+        self.sharding, self.committed = sharding, committed
+        self.placed_type = place if committed else self.aval
 
 
 class PlacedArray(Array):
     """An array on certain devices, as `device_put` makes it. It looks like any other."""
 
-    __slots__ = ("shards", "sharding", "committed", "placed_type", "layout", "_host", "_placing")
+    __slots__ = ("shards", "sharding", "committed", "placed_type", "_host", "_placing")
 
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
     committed: bool
-    layout: Layout | None  # `None` for the default
-    placed_type: Any  # what programs for it depend on: its type, or its place if that is fixed
-    _buffer: Any  # `shards` if the place is fixed: what programs for `placed_type` may be given
+    placed_type: Any  # what programs for it depend on: its type, or its place if it is committed
+    _buffer: Any  # `shards` if it is committed: what programs for `placed_type` may be given
 
     def __init__(self, value, place: Place, shards):
         self.aval, self.shards, self.sharding = place.aval, shards, place.sharding
-        self.committed, self.layout = place.committed, place.layout
-        self.placed_type, self._host = place.placed_type, value
-        self._buffer = shards if place.is_fixed else None
+        self.committed, self.placed_type = place.committed, place.placed_type
+        self._host, self._buffer = value, shards if place.committed else None
         self._placing = placed_arrays.one_more()
 
     # Contents
@@ -133,7 +128,7 @@ class PlacedArray(Array):
     def _numpy(self):
         if self._host is None:
             self._check_alive()
-            self._host = in_order(self._gather(), self.layout)
+            self._host = self._gather()
         return self._host
 
     def _gather(self):

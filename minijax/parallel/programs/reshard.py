@@ -100,7 +100,7 @@ def _on_other_types(x, sharding):
     said = sharding.spec if sharding.mesh.are_all_axes_explicit else own.spec
     moved = own.update(mesh=own.mesh.update(axis_types=types))
     own = moved.update(spec=said) if _same_tiles(moved, said, x) else moved
-    out = PlacedArray(None, Place(x.aval, own, x.committed, x.layout), x.shards)
+    out = PlacedArray(None, Place(x.aval, own, x.committed), x.shards)
     return out if out.aval == with_sharding(x.aval, sharding) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.core import ShapedArray
-from ..meshes.layouts import AUTO, Format
+from ..meshes.layouts import AUTO, Format, sharding_of_format
 from ..meshes.memory_spaces import space_of_kind
 from ..meshes.mesh import AxisType, concrete_mesh, get_abstract_mesh
 from ..meshes.partition_spec import PartitionSpec
@@ -31,7 +31,7 @@ def _checked(sharding, shape):
         if sharding.layout is AUTO:
             raise TypeError("ShapeDtypeStruct: Layout.AUTO says nothing of the type of an "
                             f"argument; give it to jit's in_shardings. Got {sharding}.")
-        sharding = sharding.sharding
+        sharding = sharding_of_format(sharding, "ShapeDtypeStruct")
     if not isinstance(sharding, Sharding):
         raise ValueError("ShapeDtypeStruct: sharding should be an instance of "
                          "`jax.sharding.Sharding`, a PartitionSpec or a Format, got "

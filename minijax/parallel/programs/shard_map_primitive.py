@@ -191,7 +191,7 @@ def in_words_of_spec(x, spec: PartitionSpec):
     sharding = sharding.update(spec=spec)
     if not sharding.is_equivalent_to(x.sharding, x.ndim):
         return x  # other axes of the mesh split it too
-    return PlacedArray(x._host, Place(x.aval, sharding, x.committed, x.layout), x.shards)
+    return PlacedArray(x._host, Place(x.aval, sharding, x.committed), x.shards)
 
 
 # ----------------------------------------------------------------------------------------------

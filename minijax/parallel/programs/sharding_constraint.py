@@ -25,14 +25,7 @@ from ...core.tree import PyTreeDef, tree_flatten, tree_map
 from ...runtime.dispatch import apply_primitive
 from ...runtime.jit import UNSPECIFIED, jit
 from ..meshes import mesh as meshes
-from ..meshes.layouts import (
-    Format,
-    Layout,
-    check_layout,
-    layout_constraint_p,
-    layout_of_batch,
-    lower_layout,
-)
+from ..meshes.layouts import sharding_of_format
 from ..meshes.mesh import AbstractMesh, Mesh
 from ..meshes.partition_spec import UNCONSTRAINED, P, PartitionSpec
 from ..meshes.sharding import NamedSharding, Sharding, check_no_axis_twice, is_unreduced
@@ -121,16 +114,14 @@ sharding_constraint_p = Primitive("sharding_constraint")
 sees_to_places.add(sharding_constraint_p)
 
 
-def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh,
-              layout: Layout | None = None) -> Any:
-    """`x`, constrained to a sharding, and to a layout."""
-    return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh, layout))
+def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
+    """`x`, constrained to a sharding."""
+    return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh))
 
 
-def constraint_params(sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh,
-                      layout: Layout | None = None) -> dict:
+def constraint_params(sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> dict:
     """The parameters of the primitive, in the words of JAX."""
-    return {"sharding": sharding, "layout": layout, "context_mesh": mesh,
+    return {"sharding": sharding, "layout": None, "context_mesh": mesh,
             "unconstrained_dims": unconstrained_dims(sharding)}
 
 
@@ -151,7 +142,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       x: a pytree of arrays.
       shardings: a prefix of it of `NamedSharding`s, or of `PartitionSpec`s if there is a mesh
         around (`with jax.set_mesh(mesh):`). `P.UNCONSTRAINED` leaves a dimension to the compiler.
-        A `Format` has a sharding, and says also in which order the elements lie.
+        A `Format` has a sharding.
 
     Returns:
       the arrays.
@@ -169,25 +160,16 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([0, 2, 4, 6], dtype=int32)
     """
     leaves, tree = tree_flatten(x)
-    formats, shardings = shardings, tree_map(_without_layout, shardings)
+    shardings = tree_map(lambda entry: sharding_of_format(entry, "with_sharding_constraint"),
+                         shardings)
     check_entries(shardings, "with_sharding_constraint", unconstrained=True)
     mesh = context_mesh()
     flat = flat_shardings("with_sharding_constraint: shardings", tree, shardings, mesh)
-    layouts = map(_layout_of, flatten_axes("with_sharding_constraint", tree, formats))
-    return tree.unflatten([_constrain_leaf(leaf, sharding, mesh, layout)
-                           for leaf, sharding, layout in zip(leaves, flat, layouts, strict=True)])
+    return tree.unflatten([_constrain_leaf(leaf, sharding, mesh)
+                           for leaf, sharding in zip(leaves, flat, strict=True)])
 
 
-def _without_layout(entry):
-    return entry.sharding if isinstance(entry, Format) else entry
-
-
-def _layout_of(entry) -> Layout | None:
-    layout = entry.layout if isinstance(entry, Format) else None
-    return layout if isinstance(layout, Layout) else None
-
-
-def _constrain_leaf(x, sharding, mesh, layout):
+def _constrain_leaf(x, sharding, mesh):
     if sharding is None and not mesh.empty:
         sharding = NamedSharding(mesh, P())
     if sharding is None:
@@ -197,8 +179,7 @@ def _constrain_leaf(x, sharding, mesh, layout):
     check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint's arrays")
     if isinstance(sharding, NamedSharding) and _all_stated(x, sharding):
         return x
-    check_layout(layout, shaped_abstractify(x), "An argument of with_sharding_constraint")
-    return constrain(x, sharding, mesh, layout)
+    return constrain(x, sharding, mesh)
 
 
 def _all_stated(x, sharding) -> bool:
@@ -276,8 +257,7 @@ def _evaluate(x, *, sharding, layout, context_mesh, unconstrained_dims):
         return apply_primitive(sharding_constraint_p, x, sharding=sharding, layout=layout,
                                context_mesh=around, unconstrained_dims=unconstrained_dims)
 
-    out = evaluated(x, sharding, apply)
-    return out if layout is None else layout_constraint_p.bind(out, layout=layout)
+    return evaluated(x, sharding, apply)
 
 
 @functools.lru_cache(256)
@@ -316,13 +296,12 @@ deflinear2(sharding_constraint_p,
            lambda ct, _, **params: [sharding_constraint_p.bind(ct, **params)])
 
 
-def _batch(trace, args, dims, *, sharding, context_mesh, layout, **params):
+def _batch(trace, args, dims, *, sharding, context_mesh, **params):
     """The batch dimension is left to the compiler, or split over `spmd_axis_name`."""
     (x,), (d,) = args, dims
     if d is not None:
         sharding = _with_batch_dimension(sharding, d, typeof(x).ndim, trace.axis_data.spmd_name)
-        layout = layout and layout_of_batch(layout, d)
-    return constrain(x, sharding, context_mesh, layout), d
+    return constrain(x, sharding, context_mesh), d
 
 
 def _with_batch_dimension(sharding, d, ndim, spmd_name):
@@ -351,11 +330,10 @@ def check_spmd_name(sharding: Sharding, spmd_name: Any) -> None:
 primitive_batchers[sharding_constraint_p] = WithTrace(_batch)
 
 
-def _lower(ctx, x, *, layout, sharding, **params):
+def _lower(ctx, x, *, sharding, **params):
     if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and says_split(x.aval):
         sharding = _beside_explicit(sharding, x.aval)
-    out = lower_sharding(ctx, x, sharding)
-    return out if layout is None else lower_layout(ctx, out, layout=layout)
+    return lower_sharding(ctx, x, sharding)
 
 
 def lower_sharding(ctx: Any, x: Any, sharding: Sharding) -> Any:

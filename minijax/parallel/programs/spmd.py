@@ -35,7 +35,7 @@ from ...runtime import timed, xla, xla_on_devices
 from ...runtime.modules import asked
 from ...runtime.platforms import canonical_platform, lowered_for
 from ...runtime.structs import ShapeDtypeStruct
-from ..meshes.layouts import Format, default_layout, given_layout
+from ..meshes.layouts import Format
 from ..meshes.memory_spaces import MemorySpace, is_elsewhere
 from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh
 from ..meshes.partition_spec import P
@@ -82,7 +82,6 @@ class Wanted(NamedTuple):
 
     device: Any = None
     out_shardings: tuple[Sharding | None, ...] = ()
-    out_layouts: tuple = ()
     mesh: Mesh | None = None  # that of `with mesh:`, around a call of `pjit`
 
 
@@ -100,8 +99,6 @@ class Places(NamedTuple):
     mesh: Mesh | None
     committed: bool
     arrays: bool = True
-    in_layouts: tuple = ()
-    out_layouts: tuple = ()
     typed: tuple[bool, ...] = ()  # which results lie as their types say
     named: bool = False  # whether the user named the device, so that arguments are brought there
     stated: AbstractMesh | None = None  # the mesh of results whose types name none: that in force
@@ -256,8 +253,8 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
                   if said is None and type(aval) is ShapedArray else said
                   for said, aval in zip(outs, jaxpr.out_avals)])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
-    return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
-                  tuple(map(given_layout, args)), wanted.out_layouts, typed, stated=stated)
+    return Places(devices, shardings, outs, mesh, bool(chosen), arrays, typed,
+                  stated=stated)
 
 
 def _in_host_memory(aval):
@@ -508,8 +505,8 @@ class PlacedProgram(Program):
     """A program whose arguments and results have shardings."""
 
     array_class = PlacedArray
-    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "in_layouts",
-                 "out_layouts", "elsewhere", "takes_all")
+    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "elsewhere",
+                 "takes_all")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
@@ -521,11 +518,8 @@ class PlacedProgram(Program):
         self.kept, self.donated = module.kept, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
-        self.out_layouts = places.out_layouts or (None,) * len(outs)
-        given = places.in_layouts or (None,) * len(jaxpr.in_avals)
-        self.in_layouts = [given[i] or default_layout(jaxpr.in_avals[i].ndim) for i in self.kept]
-        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, committed, layout)
-                           for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
+        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, committed)
+                           for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
         asked = enumerate(zip(places.out_shardings, _put_at_the_end(jaxpr)))
@@ -553,8 +547,7 @@ class PlacedProgram(Program):
                 else array_of(x, place) for x, place in zip(outs, self.out_places)]
         for i, sharding in self.elsewhere:
             aval = outs[i].aval
-            outs[i] = PlacedArray(None, Place(aval, sharding, True, self.out_layouts[i]),
-                                  shards_of(outs[i], aval, sharding))
+            outs[i] = PlacedArray(None, Place(aval, sharding), shards_of(outs[i], aval, sharding))
         return outs
 
     def takes_buffers(self, args: Sequence) -> bool:

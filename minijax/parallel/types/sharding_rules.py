@@ -299,7 +299,7 @@ def as_operand(i: int) -> Rule:
     return lambda avals, params, outs: entries_of(avals[i])
 
 
-rows("rev layout_constraint inspect_sharding", as_operand(0))
+rows("rev inspect_sharding", as_operand(0))
 rows("clamp", as_operand(1))
 rows("optimization_barrier device_put", lambda avals, params, outs: [*map(entries_of, avals)])
 
