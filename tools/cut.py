@@ -35,8 +35,8 @@ ROOMS = {
     3: ("core.tree", "core.api_util", "checks.sequences",
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
-    5: ("core.effects", "core.jaxpr", "checks.jaxpr", "core.typecheck", "core.staging",
-        "checks.staging", "core.traced", "checks.cache_misses", "runtime.settings",
+    5: ("core.effects", "core.jaxpr", "checks.jaxpr", "checks.typecheck", "core.staging",
+        "checks.staging", "core.traced", "checks.cache_misses", "runtime.placements", "runtime.settings",
         "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
@@ -67,7 +67,7 @@ ROOMS = {
 READING_ORDER = (
     "core", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
     "tree", "api_util",
-    "batching", "jaxpr", "effects", "typecheck", "staging", "traced", "lowering", "lowering_rules",
+    "batching", "jaxpr", "effects", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
     "util", "boundary", "placements", "extension",
 )  # fmt: skip

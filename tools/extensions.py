@@ -52,8 +52,10 @@ def points() -> list[Row]:
 
 
 def questions() -> list[Row]:
-    """The questions of `Placements`: its methods."""
-    return _rows(_methods("core/placements.py", "Placements"), "placements()", "Placements")
+    """The questions of `Placements` and of `Shardings`: their methods."""
+    declared = [*_methods("core/placements.py", "Placements"),
+                *_methods("runtime/placements.py", "Shardings")]
+    return _rows(declared, "placements()", "Shardings")
 
 
 def _rows(declared, asked_through, base) -> list[Row]:

@@ -33,7 +33,7 @@ SOURCES = {
     "config": "_src._config . settings",
     "core": "_src._names compat.traces _src._core core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
-            "util errors core.typecheck state.functions state.refs "
+            "util errors checks.typecheck state.functions state.refs "
             "experimental.hijax experimental.mutable_values core.batching "
             "parallel.types.varying_axes "
             "compat.jaxpr _src._printing",
@@ -44,7 +44,7 @@ SOURCES = {
     "distributed": "_src._names distributed",
     "dlpack": "dlpack",
     "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors",
-    "effects": "core.effects",
+    "effects": "core.effects state.effects",
     "errors": "errors",
     "flatten_util": "flatten_util",
     "hijax": "experimental.hijax experimental.mutable_values",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from ..errors import JaxprTypeError
 from ..text import printing
 
 if TYPE_CHECKING:
@@ -79,25 +78,3 @@ def number_of_values(jaxpr, consts: Sequence, args: Sequence) -> None:
         if len(variables) != len(values):
             raise ValueError(f"The {kind} of the jaxpr and the values given for them have "
                              f"different lengths: {len(variables)} and {len(values)}")
-
-
-# ----------------------------------------------------------------------------------------------
-# Types.
-
-_RADIUS = 10  # equations shown before and after
-
-
-def ill_typed(jaxpr: Jaxpr, index: int | None, wrong: Any) -> NoReturn:
-    """Raise the `JaxprTypeError` that shows the jaxpr, and the equation at `index` unless that is
-    `None`. `wrong` says what is ill-typed."""
-    printer = printing.named_printer_for(jaxpr, printing.PrintOptions())
-    message = [wrong.text.format(*(atom.pretty_print(printer) for atom in wrong.atoms))]
-    if index is None:
-        excerpt = printer.jaxpr(jaxpr, is_definition=True)
-    else:
-        eqn = jaxpr.eqns[index]
-        equation = printing.layout(printing.run(printer.eqn(eqn)))
-        message += ["in equation:", equation, f"from source: {printing.source_of(eqn)}"]
-        excerpt = printer.excerpt(jaxpr, index, _RADIUS, note="<-- here")
-    message += ["while checking jaxpr:", printing.layout(printing.run(excerpt))]
-    raise JaxprTypeError("\n\n".join(message)) from wrong.__cause__

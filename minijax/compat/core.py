@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import not_a_value
+from ..checks.typecheck import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
@@ -24,7 +25,6 @@ from ..core.core import (
 )
 from ..core.effects import Effect
 from ..core.jaxpr import jaxprs_in_params
-from ..core.typecheck import check_jaxpr
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
 from . import traces

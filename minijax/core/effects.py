@@ -10,8 +10,8 @@ In JAX: `jax/_src/effects.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .jaxpr import Jaxpr, JaxprEqn
@@ -26,78 +26,16 @@ class Effect:
     __slots__ = ()
     is_discharged = False
 
+    def of_equation(self, eqn: JaxprEqn) -> Iterable[Effect]:
+        """The effects that an equation has, if its primitive or a jaxpr that it calls has this."""
+        return (self,)
+
+    def leaves(self, jaxpr: Jaxpr) -> bool:
+        """Whether a jaxpr has this effect, if one of its equations has it."""
+        return True
+
 
 Effects = frozenset  # of `Effect`s
-
-
-class JaxprInputEffect(Effect):
-    """An effect on an input: it reads a reference, or writes to it.
-
-    `input` is the variable of the operand. A primitive's rule has no variables, so it gives the
-    operand's position, which the equation replaces by its variable.
-    """
-
-    __slots__ = ("input",)
-
-    def __init__(self, input: Any):
-        self.input = input
-
-    def replace(self, input: Any) -> JaxprInputEffect:
-        """The same effect on another input."""
-        return type(self)(input)
-
-    def __eq__(self, other):
-        return type(self) is type(other) and self.input == other.input
-
-    def __hash__(self):
-        return hash((type(self), self.input))
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.input})"
-
-
-def of_operands(effects: frozenset, eqn: JaxprEqn) -> frozenset:
-    """The effects of an equation, with its own operands as the inputs.
-
-    `effects` names positions of operands, and variables of the jaxprs that the equation calls. An
-    effect on a literal is no effect.
-    """
-    if not any(isinstance(effect, JaxprInputEffect) for effect in effects):
-        return effects
-    operands: dict[Any, Any] = dict(enumerate(eqn.invars))
-    for jaxpr in eqn._jaxprs():
-        places = places_of_operands(jaxpr, eqn.own_params, len(eqn.invars))
-        operands.update(zip(jaxpr.invars, [eqn.invars[i] for i in places]))
-    return frozenset(_renamed(effects, operands))
-
-
-def _renamed(effects: frozenset, operands: dict) -> Iterator[Effect]:
-    for effect in effects:
-        if not isinstance(effect, JaxprInputEffect):
-            yield effect
-        elif not hasattr(operand := operands.get(effect.input, effect.input), "val"):
-            yield effect.replace(operand)
-
-
-def places_of_operands(jaxpr: Jaxpr, params: dict[str, Any], n_operands: int) -> list[int]:
-    """The positions of the operands that an equation gives to a jaxpr among its parameters.
-
-    These are the last ones. The operands in front of them are the index of a `cond`, or what a
-    `while`'s condition closes over; the condition itself takes these, and the carry.
-    """
-    n_first = 0
-    if "cond_nconsts" in params and params["cond_jaxpr"].jaxpr is jaxpr:
-        n_first = params["cond_nconsts"]
-    return [*range(n_first), *range(n_operands - len(jaxpr.invars) + n_first, n_operands)]
-
-
-def of_inputs(effects: frozenset, jaxpr: Jaxpr) -> frozenset:
-    """The effects of a jaxpr, without those on variables that are not its inputs."""
-    inner = {effect for effect in effects if isinstance(effect, JaxprInputEffect)}
-    if not inner:
-        return effects
-    inputs = {*jaxpr.constvars, *jaxpr.invars}
-    return effects - {effect for effect in inner if effect.input not in inputs}
 
 
 class EffectTypeSet:

@@ -8,7 +8,7 @@
 
 A jaxpr is *closed* by values for its `constvars`. It is typed: each variable carries its aval.
 This file has the data types and the simplest use of them, evaluation. `staging.py` makes jaxprs,
-`text/printing.py` prints them, and `typecheck.py` checks their types.
+`text/printing.py` prints them, and `checks/typecheck.py` checks their types.
 
 In JAX: `jax/_src/core.py`.
 """
@@ -26,7 +26,7 @@ from ..compat import optional
 from ..source import SourceInfo, at_sources
 from ..text import printing
 from .core import Primitive, ShapedArray
-from .effects import of_inputs, of_operands
+from .effects import Effect
 from .primitives import ensure_array
 
 # ----------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class EqnContext:
     threefry_partitionable, remove_size_one_mesh_axis = True, False
 
 
-no_effects: frozenset = frozenset()
+no_effects: frozenset[Effect] = frozenset()
 
 
 class Record:
@@ -148,11 +148,11 @@ class JaxprEqn(optional.WithParams, Record):
 
 
 def _effects_of(eqn: JaxprEqn) -> frozenset:
-    """The primitive's effects, and those of the jaxprs that it calls. An effect on an input names
-    the operand."""
+    """The primitive's effects, and those of the jaxprs that it calls."""
     rule = eqn.primitive.effects
     effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.own_params)
-    return of_operands(effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()]), eqn)
+    effects = effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
+    return no_effects.union(*[effect.of_equation(eqn) for effect in effects])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Jaxpr(printing.PrettyPrinted, Record):
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
             effects = no_effects.union(*[eqn.effects for eqn in self.eqns if eqn.effects])
-        self.effects: frozenset = of_inputs(effects, self)
+        self.effects = no_effects.union([effect for effect in effects if effect.leaves(self)])
         self.debug_info = debug_info
 
     @property
@@ -238,6 +238,13 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Jaxpr | ClosedJaxpr):
                 yield open_jaxpr(item)
+
+
+# `checks/typecheck.py` knows most primitives by `abstract_eval`. Primitives whose parameters put
+# conditions on their operands have another rule here, by name: from operand avals and params to
+# result avals.
+custom_typechecks: dict[str, Callable[..., Sequence[ShapedArray]]] = {}
+checks_inside: set[str] = set()  # the primitives whose rule checks their inner jaxprs itself
 
 
 # ----------------------------------------------------------------------------------------------

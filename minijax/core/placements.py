@@ -3,14 +3,15 @@
 Chapter 14 puts arrays on devices, meshes and memories. The engine knows nothing of these. It passes
 along what a type says of them, in the slot `ShapedArray.placement`, without looking inside. Where
 it needs more, it asks the object `placements()`. The methods of `Placements` are the answers
-without shardings. Chapter 14 overrides all of them (`parallel/answers.py`).
+without shardings. Later rooms ask more (`runtime/placements.py`), and chapter 14 answers all of it
+(`parallel/answers.py`).
 
 A `sharding` below is what a user states: a spec or a sharding of chapter 14.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .extension import hooks
@@ -34,10 +35,6 @@ class Placements:
         """`axis_data`, with the placement of the batch dimensions of these arguments."""
         return axis_data
 
-    def sharding_of(self, aval: Any) -> Any:
-        """The sharding that a type states; `None` if it states none."""
-        return None
-
     def type_sharding(self, aval: Any) -> Any:
         """The sharding that a type shows: the one that it states, or one that says nothing."""
         return None
@@ -50,25 +47,7 @@ class Placements:
         """The kind of memory that values of this type are in."""
         return None
 
-    def struct_format(self, struct: Any) -> Any:
-        """The layout and the sharding of a `ShapeDtypeStruct`."""
-        return None
-
-    def struct_sharding(self, sharding: Any, axes: Any, shape: tuple) -> Any:
-        """The sharding of a `ShapeDtypeStruct` of this shape. It and `axes`, the manual axes, are
-        checked."""
-        return sharding
-
-    def struct_placement(self, struct: Any) -> Any:
-        """The placement in the type of an array like a `ShapeDtypeStruct`."""
-        return None
-
     # Do types fit?
-
-    def hints(self, a: Any, b: Any) -> list[str]:
-        """How a value of type `a` can be given the placement of `b`, as "applying …". Empty if it
-        need not be."""
-        return []
 
     def tangent_hint(self, wanted: Any, got: Any) -> str:
         """What to do if a linearized function takes the type `wanted`, and the tangent is placed
@@ -93,70 +72,15 @@ class Placements:
         """What `print` shows for a tracer of a jaxpr; `None` leaves it to the tracer."""
         return None
 
-    def new(self, x: Any, device: Any, like: Any, constrained: bool) -> Any:
-        """`x`, a new array, on the device or with the sharding that the user named. If `device` is
-        `None`, it is placed like the array `like`, or on the default device. If `constrained`, it
-        was made of another array while a function is traced."""
-        return x
-
     def transposed(self, primitive: Any, ct: Any, operands: Sequence, params: dict) -> Any:
         """The cotangents of the operands of a linear primitive, placed as these are;
         `NotImplemented` leaves it to the transpose rule."""
         return NotImplemented
 
-    # Results with the sharding that the user states
-
-    def bind(self, primitive: Any, args: Sequence, params: dict, sharding: Any) -> Any:
-        """The result of a primitive, with this sharding."""
-        return primitive.bind(*args, **params)
-
-    def call(self, f: Callable, args: Sequence, kwargs: dict, sharding: Any) -> Any:
-        """The results of a function, with this sharding."""
-        return f(*args, **kwargs)
-
-    def reshard(self, x: Any, sharding: Any) -> Any:
-        """An array, with this sharding."""
-        return x
-
-    def filled(self, value: Any, shape: tuple, sharding: Any, like: Any = None) -> Any:
-        """An array of this shape with a scalar everywhere: with a sharding, on a device, or placed
-        like the type `like`. The scalar itself, if it can be broadcast as always."""
-        return value
-
-    def permuted(self, sharding: Any, order: Sequence[int]) -> Any:
-        """A sharding for an array whose dimensions are those of another one in this order."""
-        return sharding
-
-    # Programs
-
-    def of_jit(self, placement: Any) -> Any:
-        """What the user asked for with `in_shardings` and its like, as a hashable object with
-        the methods `check_call`, `check_results`, `params`, `of_program` and `placed`."""
-        raise NotImplementedError("Shardings of jitted functions come with chapter 14.")
-
-    def jit_params(self) -> dict:
-        """More parameters of an equation of `jit`, which tell in what context it was traced."""
-        return {}
-
-    def part_lowered(self, ctx: Any, part: Any, whole: Any) -> Any:
-        """Rows, or one row, of a lowered array of the type `whole`, placed as that array is."""
-        return part
-
-    def check_sliced(self, aval: Any) -> None:
-        """Raise an error if a loop cannot slice arrays of this type."""
-
-    def formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
-        """The formats of a compiled program's arguments and results, and that of an unused
-        argument."""
-        raise NotImplementedError("Formats and shardings of programs come with chapter 14.")
-
-    def check_arguments(self, program: Any, args: Sequence) -> None:
-        """Raise ValueError if an argument is not where a `Compiled` program needs it."""
-
 
 _nowhere = Placements()
 
 
-def placements() -> Placements:
+def placements() -> Any:
     """The object in force: that of chapter 14 where it is loaded."""
     return hooks.placements[-1] if hooks.placements else _nowhere

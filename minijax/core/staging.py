@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
+from ..checks.typecheck import check_jaxpr
 from ..source import DebugInfo, SourceInfo, own_source, source, user_location
 from ..text import origins
 from . import dtypes
@@ -34,7 +35,6 @@ from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from .placements import placements
 from .primitives import constant, convert_element_type_p
-from .typecheck import check_jaxpr
 from .util import merge_lists, partition_list, split_list
 
 # ----------------------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
-from ..core.placements import placements
 from ..core.staging import drop_dead_code_at_end, jaxpr_of, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
@@ -46,6 +45,7 @@ from ..lax.reductions import reduce_sum
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
 from ..pytree.paths import keystr, tree_flatten_with_path
 from ..pytree.registration import register_pytree_node_class
+from ..runtime.placements import placements
 from ..settings import bool_state
 from ..source import fun_name, fun_sourceinfo, wraps
 from ..text.printing import pp_rules

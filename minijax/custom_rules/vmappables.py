@@ -17,9 +17,9 @@ from ..checks import api as checks
 from ..core.api_util import flatten_axes
 from ..core.batching import BatchTracer, batch_subtrace, containers, matchaxis, spec_types
 from ..core.core import Tracer, current_trace, typeof
-from ..core.placements import placements
 from ..core.tree import tree_flatten
 from ..lax.shaping import iota
+from ..runtime.placements import placements
 from ..source import transformed
 
 

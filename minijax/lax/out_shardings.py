@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..checks.tracebacks import hide_frames
 from ..core.core import Primitive, ShapedArray
-from ..core.placements import placements
+from ..runtime.placements import placements
 
 F = TypeVar("F", bound=Callable)
 

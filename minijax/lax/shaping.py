@@ -24,7 +24,6 @@ from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_l
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, register_lowering, tensor_type
-from ..core.placements import placements
 from ..core.primitives import (
     NUMBER,
     broadcast_in_dim_p,
@@ -37,6 +36,7 @@ from ..core.primitives import (
     transpose_p,
 )
 from ..core.transposition import deftranspose
+from ..runtime.placements import placements
 from ..runtime.settings import check_vma
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded

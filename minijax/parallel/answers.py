@@ -1,13 +1,13 @@
 """Chapter 14: all that the engine asks of shardings, and who answers.
 
-`core/placements.py` says what each question means. A rule of types that has several parts, such as
-`join`, asks one function for each part of a placement.
+`core/placements.py` and `runtime/placements.py` say what each question means. A rule of types that
+has several parts, such as `join`, asks one function for each part of a placement.
 """
 
 from __future__ import annotations
 
 from ..core.extension import Extension, register
-from ..core.placements import Placements
+from ..runtime.placements import Shardings
 from .meshes.layouts import format_of_struct
 from .programs.device_put import place_new
 from .programs.explicit_axes import manual_axes, memory_space, type_sharding
@@ -30,7 +30,7 @@ from .types.stablehlo import check_sliced, part_lowered
 from .types.varying_axes import join_varying, pcast_text, varying_like, varying_tangent_hint
 
 
-class Answers(Placements):
+class Answers(Shardings):
     """The answers where arrays have shardings."""
 
     stated = staticmethod(given_placement)

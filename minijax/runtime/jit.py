@@ -40,7 +40,6 @@ from ..core.jit import (
     program_of,
 )
 from ..core.lowering import used_variables
-from ..core.placements import placements
 from ..core.staging import shapes_only, staging_rules, weakref_cache
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.tree import PyTreeDef
@@ -49,6 +48,7 @@ from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..settings import trace_context
 from ..source import SourceInfo, fun_name, user_location
 from .modules import Asked, DonatingModule, ProgramModule, asked
+from .placements import placements
 from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
 from .settings import cpu_autotune
 from .stages import CallInfo, Lowered, Traced

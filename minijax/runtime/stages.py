@@ -18,7 +18,6 @@ from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, jit_p, kept_program, lower
 from ..core.lowering import LoweredModule
-from ..core.placements import placements
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..pytree.differences import equality_errors_pytreedef
@@ -27,6 +26,7 @@ from ..pytree.paths import keystr
 from . import xla
 from .devices import default_backend
 from .modules import asked
+from .placements import placements
 from .platforms import canonical_platform
 from .settings import no_execution
 from .structs import ShapeDtypeStruct, stated_axes

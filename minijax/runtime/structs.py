@@ -18,8 +18,8 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
 from ..core.extension import Extension, hooks, point, register
-from ..core.placements import placements
 from ..core.staging import shaped_abstractify
+from .placements import placements
 from .settings import check_vma
 
 

@@ -18,7 +18,6 @@ from typing import Any
 from ..checks.arguments import distinct_references
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
-from ..core.effects import places_of_operands
 from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import filled, stop_gradient_p
@@ -35,6 +34,7 @@ from ..parallel.programs.shard_map_primitive import inside, shard_map_p
 from ..parallel.types.varying_axes import varying, varying_axes
 from . import checks
 from . import primitives as prim
+from .effects import places_of_operands
 from .indexing import accumulate, read, write
 from .primitives import inner_type
 from .refs import AbstractRef, is_write, uses_refs

@@ -15,12 +15,13 @@ from ..core.core import ShapedArray, Tracer
 from ..core.extension import Extension, register
 from ..lax.indexing import indexing_of
 from . import checks
+from .effects import JaxprInputEffect
 
 # ----------------------------------------------------------------------------------------------
 # Effects
 
 
-class RefEffect(effects.JaxprInputEffect):
+class RefEffect(JaxprInputEffect):
     """An equation reads or changes a reference, its `input`."""
 
     __slots__ = ()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from minijax import core, errors, util
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
@@ -18,6 +19,7 @@ from minijax.core.jaxpr import (
     Literal,
     Var,
     clean_up_dead_vars,
+    custom_typechecks,
     eval_jaxpr,
     jaxpr_as_fun,
     jaxprs_in_params,
@@ -25,7 +27,6 @@ from minijax.core.jaxpr import (
     no_effects,
     open_jaxpr,
 )
-from minijax.core.typecheck import check_jaxpr, custom_typechecks
 from minijax.source import SourceInfo, new_source_info
 from tests.oracle import jax
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core import jit as jit_room
 from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
 from minijax.core.tree import tree_structure
-from minijax.core.typecheck import check_jaxpr
 from minijax.lax.control_flow.common import stage
 from minijax.lax.control_flow.cond import cond_p
 from tests.oracle import both

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
-from minijax.core.typecheck import check_jaxpr
 from tests.oracle import both
 from tests.oracle import jax as real_jax
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
-from minijax.core.typecheck import check_jaxpr
 from minijax.extend.core import jaxpr_as_fun
 from minijax.lax.control_flow.while_loop import while_p
 from tests.oracle import both

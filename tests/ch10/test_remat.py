@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import ClosedJaxpr
-from minijax.core.typecheck import check_jaxpr
 from tests.oracle import both, oracle, subject
 
 W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)

@@ -28,7 +28,7 @@ def take_current_trace():
 from ...core.batching import mapped_aval, unmapped_aval
 
 # chapter 5
-from ...core.typecheck import check_jaxpr
+from ...checks.typecheck import check_jaxpr
 from ...core.effects import Effect, Effects
 from ...core.jaxpr import (
     ClosedJaxpr,

@@ -33,7 +33,6 @@ from ...core.jaxpr import (
 )
 from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
-from ...core.placements import placements
 from ...core.primitives import convert
 from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_cache
 from ...core.tree import PyTreeDef, tree_structure
@@ -43,6 +42,7 @@ from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.functions import treedef_tuple
 from ...pytree.names import traced_info, weak_arg_names
 from ...pytree.paths import SequenceKey, keystr, leaf_paths
+from ...runtime.placements import placements
 from ...runtime.platforms import canonical_platform, program_platform
 from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax

@@ -27,7 +27,7 @@ from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import is_ordered
 from ...core.forward import Zero, primitive_jvps
-from ...core.jaxpr import eval_jaxpr
+from ...core.jaxpr import custom_typechecks, eval_jaxpr
 from ...core.lowering import register_lowering
 from ...core.operators import with_own_arrays
 from ...core.partial_eval import (
@@ -38,7 +38,6 @@ from ...core.partial_eval import (
     partial_eval_rules,
     without_dead_code,
 )
-from ...core.placements import placements
 from ...core.primitives import constant, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
@@ -49,13 +48,13 @@ from ...core.transposition import (
     transpose_jaxpr,
 )
 from ...core.tree import tree_flatten
-from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.names import leaf_names
 from ...pytree.paths import keystr, leaf_paths
+from ...runtime.placements import placements
 from ...source import fun_sourceinfo
 from .. import elementwise as lax
 from .. import shaping

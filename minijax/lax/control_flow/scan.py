@@ -26,12 +26,11 @@ from ...core.boundary import api_boundary
 from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
-from ...core.jaxpr import ClosedJaxpr, JaxprEqn
+from ...core.jaxpr import ClosedJaxpr, JaxprEqn, custom_typechecks
 from ...core.partial_eval import JaxprTrace, dce_closed, dce_rules, default_partial_eval
 from ...core.primitives import broadcast_in_dim_p, ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map
-from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals

@@ -9,8 +9,8 @@ import numpy as np
 from ...core.core import ShapedArray
 from ...core.effects import is_ordered
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
-from ...core.placements import placements
 from ...core.util import split_list
+from ...runtime.placements import placements
 from ..cutting import emit_slice
 from ..families import inline_in_scope
 from .common import op_with_regions, region_arguments

@@ -30,6 +30,7 @@ from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
+from ...core.jaxpr import custom_typechecks
 from ...core.lowering import register_lowering
 from ...core.partial_eval import (
     dce_closed,
@@ -42,7 +43,6 @@ from ...core.primitives import ensure_array, select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
-from ...core.typecheck import custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, JaxprTypeError
 from ...pytree.arguments import argument_avals

@@ -22,12 +22,13 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...checks.typecheck import check_jaxpr
 from ...core.batching import AxisData, primitive_batchers
 from ...core.calls import around, batcher, call_rules
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.dtypes import float0
 from ...core.forward import Zero
-from ...core.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
+from ...core.jaxpr import ClosedJaxpr, Var, checks_inside, custom_typechecks, jaxpr_as_fun
 from ...core.partial_eval import (
     dce_rules,
     default_partial_eval,
@@ -42,7 +43,6 @@ from ...core.transposition import (
     nonzero_avals,
     primitive_transposes,
 )
-from ...core.typecheck import check_jaxpr, checks_inside, custom_typechecks
 from ...core.util import merge_lists, partition_list, split_list
 from ...lax.control_flow.common import evaluate_compiled, same_type
 from ...lax.shaping import expand_dims, squeeze

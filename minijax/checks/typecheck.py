@@ -11,20 +11,24 @@ In JAX: `jax/_src/core.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
-from ..checks import jaxpr as checks
+from ..core.core import ShapedArray, typeof
+from ..core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    checks_inside,
+    custom_typechecks,
+    open_jaxpr,
+)
 from ..errors import JaxprTypeError
-from .core import ShapedArray, typeof
-from .jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
-
-TypecheckRule = Callable[..., Sequence[ShapedArray]]
-
-# By the primitive's name: a function from operand avals and params to result avals, for primitives
-# whose parameters put conditions on their operands. For all others `abstract_eval` is enough.
-custom_typechecks: dict[str, TypecheckRule] = {}
-
-checks_inside: set[str] = set()  # the primitives whose rule checks their inner jaxprs itself
+from ..text import printing
 
 
 class _IllTyped(JaxprTypeError):
@@ -76,8 +80,7 @@ def _check_one(jaxpr: Jaxpr) -> None:
         for atom in jaxpr.outvars:
             _read(scope, atom)
     except _IllTyped as wrong:
-        checks.ill_typed(jaxpr, index, wrong)
-        raise
+        _raise_in_context(jaxpr, index, wrong)
 
 
 def _check_eqn(scope: set[Var], eqn: JaxprEqn) -> None:
@@ -116,7 +119,8 @@ def _bind(scope: set[Var], v: Var) -> None:
 
 def _result_avals(eqn: JaxprEqn, in_avals: list[ShapedArray]) -> Sequence[ShapedArray]:
     """The types of the results, by the primitive's rule. Errors of the rule become `_IllTyped`."""
-    rule = custom_typechecks.get(eqn.primitive.name)
+    is_jit = eqn.primitive.name == "jit"
+    rule = _check_jit if is_jit else custom_typechecks.get(eqn.primitive.name)
     try:
         if rule is not None:
             return rule(*in_avals, **eqn.own_params)
@@ -140,9 +144,6 @@ def _check_jit(*in_avals: ShapedArray, jaxpr: ClosedJaxpr, **_) -> list[ShapedAr
     return jaxpr.out_avals
 
 
-custom_typechecks["jit"] = _check_jit
-
-
 def _same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak types."""
     return a is b or (a.shape == b.shape and a.dtype == b.dtype)
@@ -158,3 +159,22 @@ def _fits_literal(literal: Literal) -> bool:
 
 def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
+
+
+_RADIUS = 10  # equations shown before and after
+
+
+def _raise_in_context(jaxpr: Jaxpr, index: int | None, wrong: _IllTyped) -> NoReturn:
+    """Raise the `JaxprTypeError` that shows the jaxpr, and the equation at `index` unless that is
+    `None`. `wrong` says what is ill-typed."""
+    printer = printing.named_printer_for(jaxpr, printing.PrintOptions())
+    message = [wrong.text.format(*(atom.pretty_print(printer) for atom in wrong.atoms))]
+    if index is None:
+        excerpt = printer.jaxpr(jaxpr, is_definition=True)
+    else:
+        eqn = jaxpr.eqns[index]
+        equation = printing.layout(printing.run(printer.eqn(eqn)))
+        message += ["in equation:", equation, f"from source: {printing.source_of(eqn)}"]
+        excerpt = printer.excerpt(jaxpr, index, _RADIUS, note="<-- here")
+    message += ["while checking jaxpr:", printing.layout(printing.run(excerpt))]
+    raise JaxprTypeError("\n\n".join(message)) from wrong.__cause__
