@@ -10,7 +10,7 @@ import minijax.experimental.mutable_values
 import minijax.state.programs  # noqa: F401  (both declare, or use, points)
 from minijax.core.extension import points
 from minijax.parallel.answers import Answers
-from minijax.runtime.placements import Shardings
+from minijax.runtime.placements import AllPlacements
 from tools import extensions
 
 POINTS = {row.name: row for row in extensions.points()}
@@ -23,7 +23,7 @@ def test_points_are_few():
 
 def test_the_table_has_all_points_that_are_declared():
     assert points.keys() == POINTS.keys()
-    assert {name for name in {*vars(Shardings), *vars(Shardings.__base__)} if not name.startswith("_")} == QUESTIONS.keys()
+    assert {name for name in {*vars(AllPlacements), *vars(AllPlacements.__base__)} if not name.startswith("_")} == QUESTIONS.keys()
 
 
 @pytest.mark.parametrize("row", [*POINTS.values(), *QUESTIONS.values()], ids=lambda row: row.name)
@@ -40,7 +40,7 @@ def test_an_answer_takes_the_arguments_of_its_question(name):
         return [*inspect.signature(method).parameters][skipped:]
 
     is_function = isinstance(vars(Answers)[name], staticmethod)
-    question, answer = getattr(Shardings, name), getattr(Answers, name)
+    question, answer = getattr(AllPlacements, name), getattr(Answers, name)
     assert len(arguments(answer, not is_function)) == len(arguments(question, 1))
 
 

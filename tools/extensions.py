@@ -52,10 +52,10 @@ def points() -> list[Row]:
 
 
 def questions() -> list[Row]:
-    """The questions of `Placements` and of `Shardings`: their methods."""
+    """The questions of `Placements` and of `AllPlacements`: their methods."""
     declared = [*_methods("core/placements.py", "Placements"),
-                *_methods("runtime/placements.py", "Shardings")]
-    return _rows(declared, "placements()", "Shardings")
+                *_methods("runtime/placements.py", "AllPlacements")]
+    return _rows(declared, "placements()", "AllPlacements")
 
 
 def _rows(declared, asked_through, base) -> list[Row]:

@@ -7,7 +7,7 @@ has several parts, such as `join`, asks one function for each part of a placemen
 from __future__ import annotations
 
 from ..core.extension import Extension, register
-from ..runtime.placements import Shardings
+from ..runtime.placements import AllPlacements
 from .meshes.layouts import format_of_struct
 from .programs.device_put import place_new
 from .programs.explicit_axes import manual_axes, memory_space, type_sharding
@@ -30,7 +30,7 @@ from .types.stablehlo import check_sliced, part_lowered
 from .types.varying_axes import join_varying, pcast_text, varying_like, varying_tangent_hint
 
 
-class Answers(Shardings):
+class Answers(AllPlacements):
     """The answers where arrays have shardings."""
 
     stated = staticmethod(given_placement)

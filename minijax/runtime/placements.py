@@ -14,7 +14,7 @@ from ..core.placements import Placements
 from ..core.placements import placements as placements
 
 
-class Shardings(Placements):
+class AllPlacements(Placements):
     """The answers without shardings: values are nowhere in particular, and all types fit."""
 
     # Types
@@ -77,7 +77,7 @@ class Shardings(Placements):
     def of_jit(self, placement: Any) -> Any:
         """What the user asked for with `in_shardings` and its like, as a hashable object with
         the methods `check_call`, `check_results`, `params`, `of_program` and `placed`."""
-        raise NotImplementedError("Shardings of jitted functions come with chapter 14.")
+        raise NotImplementedError("AllPlacements of jitted functions come with chapter 14.")
 
     def jit_params(self) -> dict:
         """More parameters of an equation of `jit`, which tell in what context it was traced."""
@@ -102,7 +102,7 @@ class Shardings(Placements):
 class NoShardings(Extension):
     """Arrays have no shardings."""
 
-    placements = Shardings()
+    placements = AllPlacements()
 
 
 register(NoShardings())
