@@ -10,9 +10,20 @@ from tools import atlas
 @pytest.mark.parametrize("column", list(atlas.columns()))
 def test_holes_are_those_that_are_declared(column):
     empty = {name for name, c in atlas.holes() if c == column}
+    explained = {name for name, c in atlas.reasons() if c == column}
     declared = {name for name, c in atlas.declared() if c == column}
-    assert empty - declared == set(), "a rule is missing, and no reason declared in tools/atlas.py"
+    assert empty - explained == set(), "a rule is missing, and no reason declared in tools/atlas.py"
     assert declared - empty == set(), "declared in tools/atlas.py as missing, but it is there"
+
+
+def test_why_a_transpose_is_missing_follows_from_the_jvp_rule():
+    derived = atlas.derived()
+    kinds = {"exp": atlas.NOT_LINEAR, "reduce_max": atlas.NOT_LINEAR, "cholesky": atlas.NOT_LINEAR,
+             "floor": atlas.ZERO_DERIVATIVE, "xor": atlas.ZERO_DERIVATIVE, "iota": atlas.ZERO_DERIVATIVE,
+             "geqrf": atlas.NO_JVP}
+    assert {name: derived[name, "transpose"] for name in kinds} == kinds
+    linear = "neg reduce_sum transpose copy real".split()
+    assert not [name for name in linear if (name, "transpose") in derived], "these must have a transpose"
 
 
 def test_a_primitive_is_declared_once_in_a_column():

@@ -1,7 +1,8 @@
 """The rule atlas: every primitive × every rule. `python -m tools.atlas` prints it as a table.
 
-A hole in the table is either declared here, with its reason, or a mistake: the test of this
-file fails on an undeclared hole, and on a declared one that has been filled meanwhile.
+A hole in the table needs a reason. That a primitive has no transpose follows from its JVP rule
+(`derived`); the other reasons are declared here. The tests fail on a hole without a reason, and on
+a declared one that has been filled meanwhile.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from collections.abc import Callable, Iterator
 import minijax
 from minijax.core.core import Primitive
 
+# What follows from the JVP rule, for a primitive without a transpose.
 NOT_LINEAR = "not linear: only its derivative is transposed"
 ZERO_DERIVATIVE = "its derivative is zero: no tangent ever flows through it"
-NO_REALS = "of booleans or integers, which have no tangents to transpose"
+NO_JVP = "it has no JVP rule either, so no gradient flows through it"
+
 NO_OPERANDS = "has no operands"
 OF_TANGENTS = "maps tangents, and waits to be transposed: it is not differentiated itself"
-NO_MATRIX = "no linear function of a matrix: only its derivative, if it has one, is transposed"
 BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be transposed"
 NOT_TRANSPOSED = "differentiated in forward mode only, as in JAX: put a custom_vjp around it"
 NOT_OF_TANGENTS = "names values; their tangents have no names"
@@ -54,31 +56,9 @@ HOLES: dict[str, dict[str, str]] = {
     "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
                  NO_OPERANDS: "iota platform_index"},
     "transpose": {
-        RULE_LOST: "rule_lost",
-        DISCHARGED: "free_ref",
-        NO_OPERANDS: "axis_index iota platform_index",
-        NO_DERIVATIVE: "pmax pmin",
-        NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
-            cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
-            igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
-            polygamma pow random_gamma random_gamma_grad random_gamma_grad_by_a
-            reduce_max reduce_min reduce_prod
-            regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
-            sinh sort sqrt square tan tanh top_k zeta
-            reduce reduce_window reduce_window_max reduce_window_min
-            select_and_scatter""",
-        NO_MATRIX: """cholesky eig eigh geqp3 geqrf hessenberg
-            householder_product lu ormqr qr schur svd""",
-        ZERO_DERIVATIVE: """argmax argmin assert_consumed_value bitcast_convert_type broadcast_to
-            ceil consume floor random_bits random_clone
-            random_fold_in random_seed random_split random_unwrap random_wrap round sign
-            stop_gradient""",
+        RULE_LOST: "rule_lost", DISCHARGED: "free_ref",
         BY_ITS_RULE: "custom_vjp_call", NOT_TRANSPOSED: "custom_vmap_call",
         NOT_OF_TANGENTS: "name",
-        NO_REALS: """and clz eq ge gt is_finite le lt ne not or population_count reduce_and
-            lu_pivots_to_permutation reduce_or reduce_xor shift_left shift_right_arithmetic
-            shift_right_logical threefry2x32 xor eq_to le_to lt_to
-            mulhi rng_bit_generator""",
     },
     "sharding": {
         BY_ITS_JAXPR: """call_hi_primitive closed_call cond core_call
@@ -105,8 +85,7 @@ def primitives() -> list[Primitive]:
 
 def _library_modules() -> Iterator:
     for info in pkgutil.walk_packages(minijax.__path__, "minijax."):
-        # The primitive of `fast` needs no rules: to bind it is to bind others.
-        if not info.name.startswith(("minijax.cli", "minijax.__main__", "minijax.fast")):
+        if not info.name.startswith(("minijax.cli", "minijax.__main__")):
             yield importlib.import_module(info.name)
 
 
@@ -138,13 +117,32 @@ def _holds_a_jaxpr(primitive: Primitive) -> bool:
 
 
 def declared() -> dict[tuple[str, str], str]:
-    """(primitive's name, column) -> the reason why that place is empty."""
+    """(primitive's name, column) -> the reason that `HOLES` states for that empty place."""
     return {
         (name, column): reason
         for column, reasons in HOLES.items()
         for reason, names in reasons.items()
         for name in names.split()
     }
+
+
+def derived() -> dict[tuple[str, str], str]:
+    """(primitive's name, "transpose") -> why it needs no transpose, as its JVP rule says.
+
+    A primitive whose JVP rule maps the tangents with the primitive itself must have a transpose.
+    """
+    from minijax.core.forward import linear_jvp, primitive_jvps, zero_jvp
+
+    kinds = {linear_jvp: None, zero_jvp: ZERO_DERIVATIVE, None: NO_JVP}
+    rules = {p.name: primitive_jvps.get(p) for p in primitives()}
+    why = {name: kinds.get(getattr(rule, "func", rule), NOT_LINEAR) for name, rule in rules.items()}
+    return {(name, "transpose"): reason for name, reason in why.items() if reason}
+
+
+def reasons() -> dict[tuple[str, str], str]:
+    """(primitive's name, column) -> why that place is empty, derived or declared."""
+    empty = holes()
+    return {place: reason for place, reason in (derived() | declared()).items() if place in empty}
 
 
 def holes() -> set[tuple[str, str]]:
@@ -155,13 +153,13 @@ def holes() -> set[tuple[str, str]]:
 
 def page() -> str:
     """The atlas in Markdown: a check mark for a rule, a numbered note for a declared hole."""
-    empty, reasons, names = holes(), declared(), list(columns())
-    notes = list(dict.fromkeys(reasons.values()))
+    empty, why, names = holes(), reasons(), list(columns())
+    notes = list(dict.fromkeys(why.values()))
     lines = ["| primitive | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for primitive in primitives():
         cells = [
-            "✓" if place not in empty else f"({notes.index(reasons[place]) + 1})"
-            if place in reasons else "**missing**"
+            "✓" if place not in empty else f"({notes.index(why[place]) + 1})"
+            if place in why else "**missing**"
             for place in ((primitive.name, column) for column in names)
         ]
         lines.append(f"| {primitive.name} | " + " | ".join(cells) + " |")

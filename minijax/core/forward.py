@@ -189,11 +189,12 @@ def linear_jvp(primitive, primals, tangents, **params):
 
 def defjvp_zero(primitive: Primitive) -> None:
     """The derivative is zero wherever it exists (steps, comparisons, indices)."""
-    def rule(primals, tangents, **params):
-        out, zero = primitive.bind(*primals, **params), Zero.from_primal_value
-        return out, [*map(zero, out)] if primitive.multiple_results else zero(out)
+    primitive_jvps[primitive] = functools.partial(zero_jvp, primitive)
 
-    primitive_jvps[primitive] = rule
+
+def zero_jvp(primitive, primals, tangents, **params):
+    out, zero = primitive.bind(*primals, **params), Zero.from_primal_value
+    return out, [*map(zero, out)] if primitive.multiple_results else zero(out)
 
 
 def defbilinear_jvp(primitive: Primitive) -> None:

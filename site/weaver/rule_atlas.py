@@ -110,7 +110,7 @@ def rule(primitive: str, column: str) -> Statement | None:
 
 def page(shown: set[str]) -> str:
     """The tables, as HTML. `shown` are the files that have a page, which cells can link to."""
-    empty, reasons, columns = atlas.holes(), atlas.declared(), list(atlas.columns())
+    empty, reasons, columns = atlas.holes(), atlas.reasons(), list(atlas.columns())
     notes = list(dict.fromkeys(reasons.values()))
 
     def cell(name, column):
