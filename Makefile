@@ -7,14 +7,14 @@ WORKERS ?= 2
 PYTHONS ?= python3.12 python3.13
 SAMPLE ?= 140
 BIN = $(VENV)/bin
-ANY_RELEASE = tests/test_cli.py tests/test_docstrings.py tests/test_laws.py tests/test_threads.py tests/ch06/test_client.py
+ANY_RELEASE = tests/cli/test_cli.py tests/public/test_docstrings.py tests/laws/test_laws.py tests/endurance/test_threads.py tests/runtime/test_client.py
 SOURCES = minijax tests tools chapters site
 
 # The tests of a chapter: make check CH=4
 CH ?= 1
 TESTS_OF_12 = tests/numpy
 TESTS_OF_13 = tests/ch13 tests/scipy tests/nn
-TESTS_OF_16 = tests/experimental tests/example_libraries tests/test_cli.py
+TESTS_OF_16 = tests/experimental tests/example_libraries tests/cli/test_cli.py
 TESTS_OF_CHAPTER = $(or $(TESTS_OF_$(CH)),tests/ch$(shell printf %02d $(CH)))
 # make fuzz MINUTES=5 SEED=1: random programs; PROCESSES at once
 MINUTES ?= 5
@@ -22,7 +22,7 @@ SEED ?= $(shell date +%s)
 PROCESSES ?= 2
 # The share of programs that may show a fault; CI allows one in fifty, until the rate is zero.
 ALLOW ?= 0
-# make oracle TESTS=tests/ch04 refreshes the answers to some tests
+# make oracle TESTS=tests/remat refreshes the answers to some tests
 TESTS ?= tests
 
 # make mutants N=300 SEED=1 changes that many rules, one at a time

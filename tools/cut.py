@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "minijax"
+ENGINE_TESTS = "tests/core/test_engine.py"  # they use nothing but the core
 LAST = 10  # the last chapter at which the package can be cut
 
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
@@ -196,8 +197,8 @@ def copy_tests(target: Path) -> None:
     for path in (ROOT / "tests").glob("*.py"):
         if not path.name.startswith("test_"):
             shutil.copy(path, target)
-    for name in ("core", "oracle"):
-        shutil.copytree(ROOT / "tests" / name, target / name, ignore=IGNORED)
+    shutil.copytree(ROOT / "tests" / "oracle", target / "oracle", ignore=IGNORED)
+    copy(Path(ENGINE_TESTS), target.parent, (ROOT / ENGINE_TESTS).read_text())
 
 
 def run(folder: Path, *arguments: str) -> int:
@@ -218,7 +219,7 @@ def import_all(folder: Path) -> int:
 
 def test(folder: Path, chapter: int, *options: str) -> int:
     """Run what the tests of the core test of chapters 1 to `chapter` against a cut package."""
-    return test_paths(folder, "tests/core", "--chapter", str(chapter), *options)
+    return test_paths(folder, ENGINE_TESTS, "--chapter", str(chapter), *options)
 
 
 def test_paths(folder: Path, *options: str) -> int:
@@ -243,7 +244,7 @@ def main() -> int:
         folder = cut_core((options.folder or ROOT / "build" / "cut" / "core").resolve())
         code = import_all(folder)
         print(f"the engine of minijax is in {os.path.relpath(folder)}", flush=True)
-        return code or (test_paths(folder, "tests/core", *for_pytest) if options.test else 0)
+        return code or (test_paths(folder, ENGINE_TESTS, *for_pytest) if options.test else 0)
     folder = cut(number, (options.folder or ROOT / "build" / "cut" / f"ch{number:02}").resolve())
     code = import_all(folder)
     print(f"minijax at the end of chapter {number} is in {os.path.relpath(folder)}", flush=True)

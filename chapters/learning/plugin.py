@@ -1,6 +1,6 @@
 """A pytest plugin that runs a chapter's tests with the reader's answer to a hole in place.
 
-    MINIJAX_HOLE=2.5:my_answers.py python -m pytest -p learning.plugin tests/ch02
+    MINIJAX_HOLE=2.5:my_answers.py python -m pytest -p learning.plugin tests/core
 """
 
 from __future__ import annotations

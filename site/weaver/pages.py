@@ -114,8 +114,9 @@ The chapters of the columns are 1 for evaluation and shape, 2 for jvp, 4 for bat
 lowering, 7 for partial evaluation, 8 for transposition, and 14 for sharding.
 
 The last column leads to a primitive's test, or to its row in the table of
-`tests/test_primitives.py`, which compares each mark with JAX for every dtype. The head of a column
-leads to the test of its rules. To run one: `pytest tests/test_primitives.py -k sin-jvp`.
+`tests/products/test_primitives.py`, which compares each mark with JAX for every dtype. The head of
+a column leads to the test of its rules. To run one:
+`pytest tests/products/test_primitives.py -k sin-jvp`.
 
 {rule_atlas.page(set(shown_files()))}
 """

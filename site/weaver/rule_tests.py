@@ -1,7 +1,8 @@
 """Where the rules of a primitive are tested. The atlas links to these places.
 
-`tests/test_primitives.py` compares the primitives of its table in every rule. Each other primitive
-has tests of its own: in the file that names it most often, of those that belong to its room.
+`tests/products/test_primitives.py` compares the primitives of its table in every rule. Each other
+primitive has tests of its own: in the file that names it most often, of those that belong to its
+room.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from . import listings
 
 TESTS = listings.PACKAGE.parent / "tests"
-TABLE, RULES = "oracle/primitives_table.py", "test_primitives.py"
+TABLE, RULES = "oracle/primitives_table.py", "products/test_primitives.py"
 # Primitives that programs bind under another name.
 CALLED = {
     "while": "while_loop", "remat2": "checkpoint", "psum_invariant": "psum",
@@ -79,9 +80,7 @@ def rule(column: str) -> int | None:
 
 def _rooms(folder: str) -> tuple[str, ...]:
     """The folders of the tests of a part of the library."""
-    rooms = {"lax": ("ch11", "ch09"), "custom_rules": ("ch10",), "remat": ("ch10",),
-             "random": ("ch13",), "parallel": ("ch14",), "state": ("ch15",), "debugging": ("ch15",)}
-    return (*rooms.get(folder.split("/")[0], ()), "ch10", "ch11", "ch13", "ch14", "ch15",
+    return (folder.split("/")[0], "custom_rules", "lax", "random", "parallel", "state", "debugging",
             "experimental")
 
 
@@ -90,7 +89,7 @@ def _files(rooms: tuple[str, ...]) -> dict[str, list[str]]:
     """The test files of some folders, and their lines. The first folder that has any comes first.
     """
     return {path.relative_to(TESTS).as_posix(): path.read_text().splitlines()
-            for room in dict.fromkeys(rooms) for path in sorted((TESTS / room).glob("test_*.py"))}
+            for room in dict.fromkeys(rooms) for path in sorted((TESTS / room).rglob("test_*.py"))}
 
 
 def shown(places: list[tuple[str, int] | None]) -> list[str]:

@@ -11,8 +11,6 @@ import pytest
 import minijax
 from tests.oracle import both
 
-pytestmark = pytest.mark.chapter(12)
-
 FUNCTIONS = {
     "convert": lambda jx, n, dtype: jx.lax.convert_element_type(n, dtype),
     "staged": lambda jx, n, dtype: jx.jit(lambda: jx.lax.convert_element_type(n, dtype))(),

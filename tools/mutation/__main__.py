@@ -31,13 +31,15 @@ from tools.mutation.mutants import ROOT, Mutant, mutants_of, sample
 from tools.mutation.plugin import FOLDER, REACH, Reached
 
 # Tests of the text of the project, of speed, and of other processes: no rule is tested there.
-LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/ch14 tests/core tests/fuzz
-    tests/test_house.py tests/test_cut.py tests/test_project.py tests/test_cli.py
-    tests/test_docstrings.py tests/test_typing.py tests/test_no_backdoors.py
-    tests/test_differences.py tests/test_benchmarks.py tests/test_rule_atlas.py
-    tests/test_one_file_primitive.py tests/test_one_file_transformation.py
-    tests/test_signatures.py""".split()
-STARTS_XLA = ["tests/ch06"]  # when it is imported, after which no process can be forked
+LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/cli tests/fuzz tests/house
+    tests/parallel tests/core/test_engine.py tests/public/test_docstrings.py
+    tests/public/test_typing.py
+    tests/public/test_differences.py tests/public/test_signatures.py
+    tests/runtime/test_compilation_cache.py tests/runtime/test_distributed.py
+    tests/runtime/test_platforms.py tests/runtime/test_processes.py
+    tests/users/test_one_file_primitive.py tests/users/test_one_file_transformation.py""".split()
+# They start XLA when they are imported, after which no process can be forked.
+STARTS_XLA = ["tests/runtime", "tests/core/test_lowering.py"]
 RESULTS = FOLDER / "results.jsonl"
 FILES = 4  # of the tests that are tried on a survivor
 

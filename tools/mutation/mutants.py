@@ -314,7 +314,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def _is_check(node: ast.AST) -> bool:
-    """Whether a call refuses bad input: those are the business of tests/bad_input."""
+    """Whether a call refuses bad input: those are the business of tests/errors/bad_input."""
     return isinstance(node, ast.Call) and any(
         word in ast.unparse(node.func) for word in ("check", "warn", "record_", "require"))
 
