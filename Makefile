@@ -12,10 +12,7 @@ SOURCES = minijax tests tools chapters site
 
 # The tests of a chapter: make check CH=4
 CH ?= 1
-TESTS_OF_12 = tests/numpy
-TESTS_OF_13 = tests/ch13 tests/scipy tests/nn
-TESTS_OF_16 = tests/experimental tests/example_libraries tests/cli/test_cli.py
-TESTS_OF_CHAPTER = $(or $(TESTS_OF_$(CH)),tests/ch$(shell printf %02d $(CH)))
+TESTS_OF_CHAPTER = $(shell $(BIN)/python -m tools.tests_of --chapter $(CH))
 # make fuzz MINUTES=5 SEED=1: random programs; PROCESSES at once
 MINUTES ?= 5
 SEED ?= $(shell date +%s)
