@@ -36,9 +36,7 @@ for source in sources():
     Program(source).run()
 """
 # Tests whose programs are those of users: of libraries, of authors of primitives, of the book.
-TESTS = """tests/compat/test_libraries.py tests/test_alias.py tests/test_cli.py
-    tests/test_interpreters.py tests/test_one_file_primitive.py
-    tests/test_one_file_transformation.py tests/test_user_primitives.py
+TESTS = """tests/users tests/cli/test_cli.py
     tests/book/test_exercises.py tests/book/test_plays.py tests/book/test_tiny.py""".split()
 USERS = {
     "the tour": ["-m", "minijax", "tour"],

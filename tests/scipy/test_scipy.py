@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from tests.scipy.test_distributions import PARAMETERS
+from tests.scipy.test_stats import PARAMETERS
 
 DISTRIBUTIONS = [*PARAMETERS, "dirichlet", "multinomial", "multivariate_normal"]
 MODULES = ["image", "scipy.special", "scipy.stats", "scipy.optimize", "scipy.ndimage",
