@@ -11,7 +11,7 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 
-PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+PAGE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 SOURCE = next(code for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "unary_row(" in code)
 
 
