@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 # chapter 1
-import abc
-import pathlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from numpy import dtype as DType
 
@@ -26,20 +24,6 @@ def trace_state_clean() -> bool:
 def full_lower(x: Any) -> Any:
     """What the tracer class of a library makes of its tracer outside its trace. Others stay."""
     return x.full_lower() if hasattr(x, "full_lower") else x
-
-
-class CacheInterface(abc.ABC):
-    """A place where compiled programs are kept, by their keys."""
-
-    _path: Any
-
-    @abc.abstractmethod
-    def get(self, key: str) -> bytes | None:
-        """What is kept under the key, or `None`."""
-
-    @abc.abstractmethod
-    def put(self, key: str, value: bytes) -> None:
-        """Keep a program."""
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
@@ -90,42 +74,8 @@ class _ExcludedPaths:
 
 _exclude_paths = _ExcludedPaths()
 
-@runtime_checkable
-class DuckTypedArray(Protocol):
-    """What has a dtype and a shape."""
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions."""
-
-
-Path, epath_installed = pathlib.Path, False
-
-
-def make_jax_dump_dir(out_dir_path: str) -> pathlib.Path | None:
-    """The directory of this name, made if it does not exist; `None` for an empty name."""
-    if not out_dir_path:
-        return None
-    path = Path(out_dir_path)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 # chapter 3
-from ..core.tree import NodeType, PyTreeDef as _PyTreeDef, registry
-from ..core.tree import tree_leaves as _tree_leaves
-
-
-def broadcast_flattened_prefix_with_treedef(prefix_leaves: list, prefix_treedef: _PyTreeDef,
-                                            full_treedef: _PyTreeDef) -> list:
-    """The leaves of a prefix, each as often as the full tree has leaves at its place."""
-    full = full_treedef.unflatten(range(full_treedef.num_leaves))
-    subtrees = prefix_treedef.flatten_up_to(full)
-    return [leaf for leaf, subtree in zip(prefix_leaves, subtrees) for _ in _tree_leaves(subtree)]
+from ..core.tree import NodeType, registry
 
 
 class _Entry:
@@ -155,37 +105,38 @@ class _Registry(Mapping):
 
 _registry = _Registry()
 
-from ..core.api_util import flatten_axes as _flatten_axes
-
-
-def flatten_axis_resources(what: str, tree: _PyTreeDef, shardings: Any,
-                           tupled_args: bool) -> tuple:
-    """The shardings of a prefix, one for each leaf of the full tree."""
-    return tuple(_flatten_axes(what, tree, shardings, tupled_args=tupled_args))
-
-
-# chapter 5
-from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr, Jaxpr as _Jaxpr
-
-
-def close_jaxpr(jaxpr: _Jaxpr) -> _ClosedJaxpr:
-    """A jaxpr without constants, as a `ClosedJaxpr`."""
-    return _ClosedJaxpr(jaxpr, ())
-
-
-# chapter 3
-from ..core.api_util import ensure_index as _ensure_index
-from ..core.api_util import ensure_index_tuple as _ensure_index_tuple
-from ..core.api_util import ensure_str_tuple as _ensure_str_tuple
-
 # chapter 6
 from ..runtime import client as xla_client
 from ..runtime.client import JAXLIB_VERSION as version
 from ..runtime.platforms import clients as _backends
 
 # chapter 9
-from ..core.primitives import convert as _convert
+from ..core.batching import BatchTracer
+from ..core.forward import JVPTracer
+from ..core.primitives import canonical_axis as _canonical_axis, convert as _convert
 from ..lax.dtypes import result_type as _result_type, to_complex_dtype as _to_complex_dtype
+from ..lax.sizes import known_sizes
+
+
+def canonicalize_axis(axis: Any, num_dims: int) -> int:
+    """An axis as a number from 0."""
+    return _canonical_axis(axis, num_dims)
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> tuple:
+    """A shape as a tuple of sizes.
+
+    Raises:
+      TypeError: an entry is traced, or not an integer.
+    """
+    return known_sizes(shape)
+
+
+def get_referent(x: Any) -> Any:
+    """What a tracer of a derivative or of a batch stands for; any other value is itself."""
+    while isinstance(x, JVPTracer | BatchTracer):
+        x = x.primal if isinstance(x, JVPTracer) else x.val
+    return x
 
 
 def promote_dtypes_complex(*args: Any) -> list:
@@ -193,14 +144,6 @@ def promote_dtypes_complex(*args: Any) -> list:
     dtype, weak_type = _result_type(*args, return_weak_type_flag=True)
     return [_convert(x, _to_complex_dtype(dtype), weak_type) for x in args]
 
-
-# chapter 10
-from ..remat import checkpoint_policies as _policies
-
-dots_saveable, everything_saveable = _policies.dots_saveable, _policies.everything_saveable
-nothing_saveable = _policies.nothing_saveable
-save_any_names_but_these = _policies.save_any_names_but_these
-save_only_these_names = _policies.save_only_these_names
 
 # chapter 11
 from ..lax.advanced_indexing import IndexUpdateHelper as _IndexUpdateHelper
@@ -236,7 +179,6 @@ class RClass(_Joined):
 
 # chapter 14
 from ..runtime import distributed
-from ..runtime import compilation_cache as _cache
 from ..runtime.jit import UNSPECIFIED
 from ..runtime.processes import process_count, process_index
 
@@ -268,39 +210,4 @@ from ..parallel.meshes.mesh import no_mesh as empty_concrete_mesh
 # chapter 15
 from ..debugging.callbacks import debug_callback_p
 from ..debugging.debug import callback as debug_callback, print as debug_print
-from ..debugging.monitoring import _durations, _events, _scalars, _time_spans
 from ..runtime.effects import effects_barrier as wait_for_tokens
-
-
-class _RuntimeTokens:
-    """The tokens of programs with effects. To clear them is to wait for the programs."""
-
-    clear = block_until_ready = staticmethod(wait_for_tokens)
-
-
-runtime_tokens = _RuntimeTokens()
-
-
-def get_event_listeners() -> list:
-    """The listeners of events."""
-    return [*_events]
-
-
-def get_event_duration_listeners() -> list:
-    """The listeners of durations."""
-    return [*_durations]
-
-
-def get_event_time_span_listeners() -> list:
-    """The listeners of time spans."""
-    return [*_time_spans]
-
-
-def get_scalar_listeners() -> list:
-    """The listeners of numbers."""
-    return [*_scalars]
-
-
-def is_persistent_cache_enabled() -> bool:
-    """Whether compiled programs are kept on disk."""
-    return bool(_cache.directory.value and _cache.enable.value)

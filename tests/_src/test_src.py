@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import minijax
+from tests import harness
 from tests.oracle import both
+
+harness.show()
 
 
 def private(jx, name):

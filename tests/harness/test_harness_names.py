@@ -9,7 +9,10 @@ import pytest
 
 import minijax
 import minijax.experimental
+from tests import harness
 from tests.oracle import both
+
+harness.show()
 
 X = np.arange(24, dtype="float32").reshape(2, 3, 4)
 FULL = np.sin(X ** 2)  # of full rank

@@ -13,7 +13,10 @@ import pytest
 
 import minijax
 from minijax import settings
+from tests import harness
 from tests.oracle import both
+
+harness.show()
 
 X = np.arange(6.0, dtype="float32").reshape(2, 3)
 ROWS = {}

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..source import SourceInfo
+from minijax.source import SourceInfo
 
 
 class Frame(NamedTuple):

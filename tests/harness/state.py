@@ -6,21 +6,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.core import ShapedArray, typeof
-from ..core.jaxpr import ClosedJaxpr
-from ..core.tree import tree_map
-from ..state.discharge import discharge
-from ..state.partial_discharge import discharge_some
-from ..state.functions import (
+from minijax.core.core import ShapedArray, typeof
+from minijax.core.jaxpr import ClosedJaxpr
+from minijax.core.tree import tree_map
+from minijax.state.discharge import discharge
+from minijax.state.functions import (
     RefView as TransformedRef,
+)
+from minijax.state.functions import (
     addupdate as ref_addupdate,
+)
+from minijax.state.functions import (
     freeze,
-    get as ref_get,
     new_ref,
+)
+from minijax.state.functions import (
+    get as ref_get,
+)
+from minijax.state.functions import (
     set as ref_set,
+)
+from minijax.state.functions import (
     swap as ref_swap,
 )
-from ..state.refs import AbstractRef
+from minijax.state.refs import AbstractRef
+from tests.harness.partial_discharge import discharge_some
 
 __all__ = ["TransformedRef", "ref_addupdate", "ref_get", "ref_set", "ref_swap"]
 

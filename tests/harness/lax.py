@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.core import typeof
-from ..core.primitives import convert, ensure_array
-from ..lax.dtypes import of_any_size
+from minijax.core import dtypes
+from minijax.core.core import typeof
+from minijax.core.primitives import convert, ensure_array
+from minijax.lax.dtypes import of_any_size
 
 
 def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False) -> Any:

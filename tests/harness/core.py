@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-# chapter 9
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from ..core.batching import BatchTracer
-from ..core.core import Tracer
-from ..core.forward import JVPTracer
-from ..source import fun_name
+from minijax._src._names import get_referent
+from minijax.core.core import Tracer
+from minijax.source import fun_name
 
-PACKAGE = __package__.rpartition(".")[0]
 UNDER_PUBLIC_NAMES = ("nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
                       "unsafe_get_axis_names")
 
@@ -21,27 +18,11 @@ UNDER_PUBLIC_NAMES = ("nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am
 def __getattr__(name: str) -> Any:
     """The names that `extend.core` has with a warning in them."""
     if name in UNDER_PUBLIC_NAMES:
-        return getattr(import_module(f"{PACKAGE}.extend.core"), f"{name}_DO_NOT_USE")
+        return getattr(import_module("minijax.extend.core"), f"{name}_DO_NOT_USE")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# chapter 9
 
-from ..lax.sizes import known_sizes
-
-# ----------------------------------------------------------------------------------------------
-# Shapes
-
-
-def canonicalize_shape(shape: Any, context: str = "") -> tuple:
-    """A shape as a tuple of sizes.
-
-    Raises:
-      TypeError: an entry is traced, or not an integer.
-    """
-    return known_sizes(shape)
-
-# chapter 5
 
 
 def is_symbolic_dim(size: Any) -> bool:
@@ -71,13 +52,6 @@ typecompat = typematch
 def to_concrete_value(x: Any) -> Any:
     """The value behind `x` if it is known, else `None`."""
     return x.concrete_value() if hasattr(x, "concrete_value") else x
-
-
-def get_referent(x: Any) -> Any:
-    """What a tracer of a derivative or of a batch stands for; any other value is itself."""
-    while isinstance(x, JVPTracer | BatchTracer):
-        x = x.primal if isinstance(x, JVPTracer) else x.val
-    return x
 
 
 def same_referent(x: Any, y: Any) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..parallel.programs.explicit_axes import explicit_sharding
-from ..parallel.meshes.sharding import NamedSharding, Sharding, _memory_kind
-from ..runtime.client import xla_client
+from minijax.parallel.meshes.sharding import NamedSharding, Sharding, _memory_kind
+from minijax.parallel.programs.explicit_axes import explicit_sharding
+from minijax.runtime.client import xla_client
 
 
 def is_hlo_sharding_replicated(hc: Any) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from ..core.primitives import stop_gradient_p
-from ..core.staging import jaxpr_of, weakref_cache
-from .discharge import bind_eqn, is_ref_type, run_eqn
-from .primitives import NO_GRAD, inner_type
+from minijax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.core.primitives import stop_gradient_p
+from minijax.core.staging import jaxpr_of, weakref_cache
+from minijax.state.discharge import bind_eqn, is_ref_type, run_eqn
+from minijax.state.primitives import NO_GRAD, inner_type
 
 
 @weakref_cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..text import documents
-from ..text.documents import AnyDoc
+from minijax.text import documents
+from minijax.text.documents import AnyDoc
 
 
 class Doc:

@@ -9,8 +9,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..source import fun_name, wraps
-from ..settings import trace_context
+from minijax._src._names import canonicalize_axis
+from minijax.settings import trace_context
 
 
 def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple, tuple, tuple]:
@@ -88,11 +88,6 @@ def curry(f: Any) -> Any:
 def wrap_name(transform_name: str, name: str) -> str:
     """`transform(name)`"""
     return f"{transform_name}({name})"
-
-
-def canonicalize_axis(axis: Any, num_dims: int) -> int:
-    """An axis as a number from 0."""
-    return _canonical_axis(axis, num_dims)
 
 
 class Hashable:
@@ -224,5 +219,3 @@ class weakref_lru_cache:
 
 
 # chapter 4
-from ..core.batching import moveaxis
-from ..core.primitives import canonical_axis as _canonical_axis
