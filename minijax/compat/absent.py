@@ -63,6 +63,11 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     },
     "custom_derivatives": {
         "`jax.custom_vjp` of a linear function has a transpose of its own, too.": "linear_call"},
+    "experimental.hijax": {
+        "`jax.custom_vjp` gives a function rules of its own, and so does a primitive.":
+            "VJPHiPrimitive",
+        "`shard_map` takes arrays only. Pass it those of the value.": "HiPspec",
+    },
     "extend.core": {"effects are ordered without tokens.": "AbstractToken Token"},
 }
 

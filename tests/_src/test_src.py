@@ -50,10 +50,6 @@ def test_shardings_of_xla():
     assert questions.is_hlo_sharding_replicated(xla().replicated)
 
 
-def test_what_dir_shows():
-    both(lambda jx: lambda: [n for n in dir(import_module(f"{jx.__name__}.experimental.hijax")) if n[0] != "_"])
-
-
 def test_private_names_of_arrays():
     """Libraries read these. Before, `_value` was `None` for the result of a jitted function."""
     def program(jx):

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-import minijax.experimental.mutable_values
+import minijax.experimental.hijax
 import minijax.state.programs  # noqa: F401  (both declare, or use, points)
 from minijax.core.extension import points
 from minijax.parallel.answers import Answers
