@@ -52,7 +52,7 @@ def test_every_primitive_and_every_hole_is_on_the_page_of_the_atlas():
 @pytest.mark.parametrize(
     "primitive, path, words",
     [("sin", rule_tests.TABLE, "UNARY"), ("cholesky", "lax/linalg/test_linalg.py", "cholesky"),
-     ("scan", "lax/control_flow/test_scan.py", "scan"), ("psum", "parallel/test_collectives.py", "psum")],
+     ("scan", "lax/control_flow/test_scan.py", "scan"), ("psum", "parallel/collectives/test_collectives.py", "psum")],
 )  # fmt: skip
 def test_a_row_leads_to_its_test(primitive, path, words):
     found, line = rule_atlas.tested(primitive)

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from tests.oracle import oracle
-from tests.parallel import sharded_types
+from tests.parallel.types import sharded_types
 
 CELLS = [*sharded_types.cells()]
 ROWS = [*dict.fromkeys((row, mesh) for row, mesh, *_ in CELLS)]

@@ -10,7 +10,7 @@ import pytest
 import minijax
 from tests.oracle import ask, both, jax
 from tests.oracle.text import jaxpr_text
-from tests.parallel.test_sharded_types import plain
+from tests.parallel.types.test_types import plain
 
 M = np.arange(16, dtype=np.float32).reshape(8, 2)
 CUBE = np.arange(64, dtype=np.float32).reshape(4, 2, 8)

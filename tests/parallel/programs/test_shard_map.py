@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import both, subject
-from tests.parallel.test_spmd_collectives import loss, mesh
+from tests.parallel.collectives.test_collectives_on_devices import loss, mesh
 
 X = (np.random.default_rng(0).normal(size=(8, 4)) / 2).astype("f")
 W = np.random.default_rng(1).normal(size=(4, 4)).astype("f")

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from tests.oracle import both, subject
-from tests.parallel.test_spmd_collectives import mesh
+from tests.parallel.collectives.test_collectives_on_devices import mesh
 
 V = np.arange(8, dtype=np.float32)
 
