@@ -129,8 +129,8 @@ IGNORED: dict[str, dict[str, str]] = {
         "numpy.histogram_bin_edges": "weights",
     },
     "JAX chooses between algorithms of an accelerator; here there is one": {
-        "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations",
-        "scipy.linalg.expm_frechet": "method", "lax.linalg.qdwh": "is_hermitian",
+        "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations eps",
+        "scipy.linalg.expm_frechet": "method",
         "lax.scan": "_split_transpose",
         "lax.approx_max_k": "reduction_input_size_override",
         "lax.approx_min_k": "reduction_input_size_override",
@@ -201,6 +201,13 @@ OTHERWISE: dict[str, list[str]] = {
     "the approximate search for the greatest few is for accelerators; here it is the exact one": [
         "str(jax.make_jaxpr(lambda x: jax.lax.approx_max_k(x, 2))(np.ones(3, 'f')))",
         "jax.lax.approx_max_k(np.ones(3, 'f'), 2, aggregate_to_topk=False)"],
+    "running sums of exponentials are of real numbers here": [
+        "jax.lax.cumlogsumexp(np.ones(2, 'complex64')).tolist()"],
+    "bits that only the far end of a distribution needs": [
+        "jax.random.gumbel(jax.random.key(0), (2,), mode='highest').tolist()"],
+    "groups along a contracted or a batch dimension are for kernels of accelerators": [
+        "jax.lax.ragged_dot_general(np.ones((2, 3), 'f'), np.ones((3, 4), 'f'), np.array([1, 2]), "
+        "jax.lax.RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), [1], [])).shape"],
     "keys for generators that no program asks for": [
         f"jax.random.key(0, impl={name!r}).dtype.name"
         for name in ("threefry4x32", "philox2x32", "philox4x32")],

@@ -59,6 +59,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
             "symmetric_product",
         "it is a loop of rotations. `jax.numpy.linalg.cholesky` decomposes the updated matrix.":
             "cholesky_update",
+        "`jax.scipy.linalg.polar` has the polar form.": "qdwh",
         "nothing here needs the reduced form. `eigh` has the eigenvalues.": "tridiagonal",
     },
     "custom_derivatives": {
@@ -68,6 +69,9 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
             "VJPHiPrimitive",
         "`shard_map` takes arrays only. Pass it those of the value.": "HiPspec",
     },
+    "extend.linear_util": {
+        "`functools.cache` remembers results, and a flag tells which transformation ran.":
+            "cache merge_linear_aux"},
     "extend.core": {"effects are ordered without tokens.": "AbstractToken Token"},
 }
 

@@ -8,7 +8,7 @@ function with transformations around it; it runs by `call_wrapped`.
 from __future__ import annotations
 
 import functools
-import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -153,45 +153,11 @@ def transformation_with_aux2(gen, fun: WrappedFun, *static_args):
 
 def _store():
     """A function that keeps a value, and one that returns it."""
-    kept: list = []
+    kept: deque = deque(maxlen=1)
 
     def read():
         if not kept:
             raise StoreException("Store empty: the transformed function has not run yet")
         return kept[0]
 
-    return lambda value: kept.__setitem__(slice(None), [value]), read
-
-
-def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
-    """Of two transformations only one has run: whether it is the first, and its auxiliary data.
-
-    Raises:
-      StoreException: neither has run, or both have.
-    """
-    try:
-        first = aux1()
-    except StoreException:
-        return False, aux2()
-    try:
-        aux2()
-    except StoreException:
-        return True, first
-    raise StoreException("both stores occupied")
-
-
-def cache(call: Callable) -> Callable:
-    """`call(fun, *args)` with its results remembered for equal functions and arguments, as long as
-    the function inside `fun` lives."""
-    results: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-    @functools.wraps(call)
-    def cached(fun: WrappedFun, *args):
-        known = results.setdefault(fun.f, {})
-        key = (fun.transforms, args)
-        if key not in known:
-            known[key] = call(fun, *args)
-        return known[key]
-
-    cached.cache_clear = results.clear  # type: ignore[attr-defined]
-    return cached
+    return kept.append, read

@@ -16,6 +16,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.batching import (
     AxisData,
     batch_subtrace,
@@ -181,50 +183,38 @@ def _jvp_rule(rule, nonzeros, nonzeros_out, size, batched, leaves):
     primals, tangents = split_list(leaves, [len(nonzeros)])
     flags, tangent_flags = split_list(batched, [len(nonzeros)])
     if not any(a and b for a, b in zip(partition_list(nonzeros, flags)[1], tangent_flags)):
-        found = _jvp_of_each(rule, nonzeros, nonzeros_out, size, flags, tangent_flags, leaves)
-        if found is not None:
-            return found
+        not_batched = [False] * len(nonzeros)
+        in_dims = [0 if b else None for b in (*flags, *tangent_flags)]
+        outs, dims = batch_subtrace(
+            lambda *leaves: _flat_jvp(rule, size, not_batched, nonzeros, nonzeros_out, leaves),
+            AxisData(None, size), in_dims, leaves)
+        *results, out_flags = split_list(outs, [len(nonzeros_out), sum(nonzeros_out)])
+        if not any(out_flags):  # else its results are of all examples after all
+            outs = [x if d is None else moveaxis(x, d, 0) for x, d in zip(sum(results, []), dims)]
+            return outs, [d is not None for d in dims[:len(outs)]]
     zeros = [False] * nonzeros.count(False)
     either = [a or b for a, b in zip(flags, merge_lists(nonzeros, zeros, tangent_flags))]
     primals = [_with_batch(x, b, e, size) for x, b, e in zip(primals, flags, either)]
     tangents = [_with_batch(x, b, e, size) for x, b, e in
                 zip(tangents, tangent_flags, partition_list(nonzeros, either)[1])]
-    zero_tangents = [Zero.from_primal_value(x) for x in partition_list(nonzeros, primals)[0]]
-    out_flags: list[bool] = []
+    outs = _flat_jvp(rule, size, either, nonzeros, nonzeros_out, [*primals, *tangents])
+    *results, out_flags = split_list(outs, [len(nonzeros_out), sum(nonzeros_out)])
+    return sum(results, []), [*out_flags, *partition_list(nonzeros_out, out_flags)[1]]
+
+
+def _flat_jvp(rule, size, flags, nonzeros, nonzeros_out, leaves) -> list:
+    """The results of `rule`, their tangents that are not zero, and which results are batched."""
+    primals, tangents = split_list(leaves, [len(nonzeros)])
+    zeros = [Zero.from_primal_value(x) for x in partition_list(nonzeros, primals)[0]]
 
     def run(*primals):
-        outs, out_flags[:] = rule(size, either, primals)
-        return outs
+        outs, out_flags = rule(size, flags, primals)
+        return [*outs, *map(np.bool_, out_flags)]
 
-    outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zero_tangents, tangents))
-    kept = [instantiate_zeros(t) for t in partition_list(nonzeros_out, out_tangents)[1]]
-    return [*outs, *kept], [*out_flags, *partition_list(nonzeros_out, out_flags)[1]]
-
-
-def _jvp_of_each(rule, nonzeros, nonzeros_out, size, flags, tangent_flags, leaves):
-    """The derivative of `rule` for arguments that are not batched, mapped over the examples; `None`
-    if the rule makes batched results of them."""
-    n = len(nonzeros)
-    out_flags: list[bool] = []
-
-    def of_one(*leaves):
-        primals, tangents = split_list(leaves, [n])
-        zeros = [Zero.from_primal_value(x) for x in partition_list(nonzeros, primals)[0]]
-
-        def run(*primals):
-            outs, out_flags[:] = rule(size, [False] * n, primals)
-            return outs
-
-        outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zeros, tangents))
-        kept = partition_list(nonzeros_out, out_tangents)[1]
-        return [*outs, *map(instantiate_zeros, kept)]
-
-    in_dims = [0 if b else None for b in (*flags, *tangent_flags)]
-    outs, dims = batch_subtrace(of_one, AxisData(None, size), in_dims, leaves)
-    if any(out_flags):
-        return None
-    in_front = [x if d is None else moveaxis(x, d, 0) for x, d in zip(outs, dims)]
-    return in_front, [d is not None for d in dims]
+    outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zeros, tangents))
+    outs, out_flags = split_list(outs, [len(nonzeros_out)])
+    kept = partition_list(nonzeros_out, out_tangents[:len(outs)])[1]
+    return [*outs, *map(instantiate_zeros, kept), *out_flags]
 
 
 def _with_batch(x, is_batched: bool, wanted: bool, size: int):

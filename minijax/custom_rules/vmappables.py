@@ -105,11 +105,7 @@ def _size_of(x, spec):
 
 def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
     """Call `fun` on all examples."""
-    out_tree: Any = None
-    results: list = []
-
     def run(*boxed):
-        nonlocal out_tree
         trace = current_trace()
         get_idx = functools.cache(lambda: BatchTracer(trace, _make_iota(axis_data.size), 0))
         args, kwargs = in_tree.unflatten(trace.in_parent(lambda: [
@@ -120,12 +116,13 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         infos = [(0, None) if is_vmappable(x) else trace.to_batch_info(x) for x in outs]
         arrays = [None if is_vmappable(x) else spec for x, spec in zip(outs, destinations)]
         checks.vmap_results(*zip(*infos), arrays, out_tree) if infos else None
-        results.extend(_from_elt(trace, axis_data, x, spec) for x, spec in zip(outs, destinations))
-        return []
+        return [out_tree, *(_from_elt(trace, axis_data, x, spec)
+                            for x, spec in zip(outs, destinations))]
 
     dims = [*map(_batch_dim, leaves, specs)]
     axis_data = placements().of_batch(axis_data, dims, leaves)
-    batch_subtrace(transformed("vmap", run), axis_data, dims, leaves)
+    # The results are of all examples already, and so pass through.
+    (out_tree, *results), _ = batch_subtrace(transformed("vmap", run), axis_data, dims, leaves)
     return out_tree.unflatten(results)
 
 

@@ -28,7 +28,6 @@ from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array, select
-from ..core.tree import tree_leaves
 from ..errors import NonConcreteBooleanIndexError
 from ..source import user_stacklevel
 from . import elementwise as prim
@@ -121,7 +120,8 @@ def _array_entry(entry, position):
     if entry is None or entry is Ellipsis or isinstance(entry, (*SLICES, int, np.bool_)):
         return entry
     if isinstance(entry, (list, tuple, range)):
-        entry = _array_of_sequence(entry)
+        entry = _of_list(entry) if len(entry) else np.zeros((0,), np.int32)
+        entry = as_array(entry) if isinstance(entry, np.ndarray) else entry
     if isinstance(entry, (ArrayMethods, np.ndarray, np.integer)):
         if entry.dtype == bool or dtypes.issubdtype(entry.dtype, np.integer):
             return entry
@@ -131,19 +131,6 @@ def _array_entry(entry, position):
     if isinstance(entry, str):
         raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
     raise indexing.no_index(entry, position)
-
-
-def _array_of_sequence(entry):
-    """The array that a list in a tuple stands for; an empty one is of integers."""
-    if not len(entry):
-        return as_array(np.zeros((0,), np.int32))
-    if any(isinstance(x, (list, tuple)) for x in entry) and any(
-            isinstance(x, ArrayMethods) for x in tree_leaves(entry)):
-        entry = [_array_of_sequence(x) if isinstance(x, (list, tuple)) else x for x in entry]
-    if any(isinstance(x, ArrayMethods) for x in entry):
-        dtype, _ = dtypes.lattice_result_type(*entry)
-        return concatenate([expand_dims(convert(x, dtype), (0,)) for x in entry], 0)
-    return as_array(np.asarray(entry))
 
 
 def _is_mask(entry) -> bool:
@@ -509,6 +496,16 @@ def _get(array, index, options):
     return IndexUpdateRef(array, index).get(**options)
 
 
+def _update(op: Callable, doc: str) -> Callable:
+    """A method of `x.at[index]` that writes by one of the scatter functions."""
+    @public
+    def method(self, values, **options):
+        return scatter_index(self.array, self.index, values, op, **options)
+
+    method.__doc__ = doc
+    return method
+
+
 class IndexUpdateRef:
     """`x.at[index]`. Its methods return a copy of `x` with other elements at the index.
 
@@ -549,27 +546,14 @@ class IndexUpdateRef:
             return indexing.getitem(self.array, self.index)
         return take_index(self.array, self.index, **options)
 
-    @public
-    def set(self, values, **options):
-        """`x[index] = values`; of several for one element, any one may win."""
-        return scatter_index(self.array, self.index, values, scatter, **options)
-
-    @public
-    def add(self, values, **options):
-        """`x[index] += values`, repeated indices as often as they occur."""
-        return scatter_index(self.array, self.index, values, scatter_add, **options)
-
-    @public
-    def subtract(self, values, **options):
-        """`x[index] -= values`, repeated indices as often as they occur."""
-        return scatter_index(self.array, self.index, values, scatter_sub, **options)
-
-    @public
-    def multiply(self, values, **options):
-        """`x[index] *= values`, repeated indices as often as they occur."""
-        return scatter_index(self.array, self.index, values, scatter_mul, **options)
-
-    mul = multiply
+    set = _update(scatter, "`x[index] = values`; of several for one element, any one may win.")
+    add = _update(scatter_add, "`x[index] += values`, repeated indices as often as they occur.")
+    subtract = _update(
+        scatter_sub, "`x[index] -= values`, repeated indices as often as they occur.")
+    multiply = mul = _update(
+        scatter_mul, "`x[index] *= values`, repeated indices as often as they occur.")
+    min = _update(scatter_min, "`x[index] = minimum(x[index], values)`.")
+    max = _update(scatter_max, "`x[index] = maximum(x[index], values)`.")
 
     @public
     def divide(self, values, **options):
@@ -584,16 +568,6 @@ class IndexUpdateRef:
     def _factors(self, values, options):
         ones = full_like(self.array, 1)
         return scatter_index(ones, self.index, values, scatter_mul, **options)
-
-    @public
-    def min(self, values, **options):
-        """`x[index] = minimum(x[index], values)`."""
-        return scatter_index(self.array, self.index, values, scatter_min, **options)
-
-    @public
-    def max(self, values, **options):
-        """`x[index] = maximum(x[index], values)`."""
-        return scatter_index(self.array, self.index, values, scatter_max, **options)
 
     @public
     def apply(self, func: Callable, **options):

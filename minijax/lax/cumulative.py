@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -27,7 +26,6 @@ from ..core.lowering import (
 )
 from ..core.lowering import select as emit_select
 from ..core.primitives import (
-    INEXACT,
     NUMBER,
     add,
     exp,
@@ -42,11 +40,10 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import def_numpy_or_xla
-from .complex_numbers import complex, has_nan, real
-from .complex_rules import emit_parts
+from .complex_numbers import has_nan
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
-from .families import const_like, emit_region
+from .families import FLOAT, const_like, emit_region
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev
@@ -141,17 +138,7 @@ def _from_zero(rule):
 
 
 def _log_of_running_sum(x, axis):
-    if x.dtype.kind != "c" or 0 in x.shape:
-        return np.logaddexp.accumulate(x, axis, x.dtype)
-    rows = itertools.accumulate(np.moveaxis(x, axis, 0), _complex_logaddexp)
-    return np.stack([*rows], axis)
-
-
-def _complex_logaddexp(x, y):
-    """log(exp(x) + exp(y)): scaled by the larger real part, which overflows nowhere."""
-    larger = np.maximum(x.real, y.real)
-    shift = np.where(np.isfinite(larger), larger, 0)
-    return (np.log(np.exp(x - shift) + np.exp(y - shift)) + shift).astype(x.dtype)
+    return np.logaddexp.accumulate(x, axis, x.dtype)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -192,34 +179,12 @@ def emit_reduce_window(ctx: Body, scalar_rule, identity, x: Value, window, paddi
 
 def _lower_logaddexp(ctx, x, y):
     """log(exp(x) + exp(y)) without overflow; where the difference is NaN (infinities), x + y."""
-    if x.aval.dtype.kind == "c":
-        return _lower_complex_logaddexp(ctx, x, y)
     difference = emit(ctx, "subtract", x, y)
     distance = emit(ctx, "negate", emit(ctx, "abs", difference))
     rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
     smooth = emit(ctx, "add", emit(ctx, "maximum", x, y), rest)
     undefined = compare(ctx, "NE", difference, difference)
     return emit_select(ctx, undefined, emit(ctx, "add", x, y), smooth)
-
-
-def _lower_complex_logaddexp(ctx, x, y):
-    """The same on complex numbers; the imaginary part is brought into [-pi, pi]."""
-    largest = _maximum(ctx, x, y)
-    twice = emit(ctx, "multiply", largest, ctx.constant(2, largest.aval))
-    distance = emit(ctx, "subtract", emit(ctx, "add", x, y), twice)
-    rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
-    result = emit(ctx, "add", largest, rest)
-    real, angle = emit_parts(ctx, result)
-    return emit(ctx, "complex", real, _wrapped(ctx, angle), out=result.aval)
-
-
-def _wrapped(ctx, angle):
-    """The angle modulo 2 pi, in [-pi, pi]."""
-    pi, turn = ctx.constant(math.pi, angle.aval), ctx.constant(2 * math.pi, angle.aval)
-    rest = emit(ctx, "remainder", emit(ctx, "add", angle, pi), turn)
-    negative = compare(ctx, "LT", rest, ctx.constant(0, angle.aval))
-    rest = emit_select(ctx, negative, emit(ctx, "add", rest, turn), rest)
-    return emit(ctx, "subtract", rest, pi)
 
 
 _maximum, _minimum = nary_rule("maximum"), nary_rule("minimum")
@@ -241,7 +206,7 @@ cummin_p, cummin = cumulative_row(
     "cummin", NUMBER, _extremes(np.minimum), _lower_cumulative(_minimum, highest),
     "The running minimum.", lambda x, **params: has_nan(x))
 cumlogsumexp_p, cumlogsumexp = cumulative_row(
-    "cumlogsumexp", INEXACT, _from_zero(_log_of_running_sum),
+    "cumlogsumexp", FLOAT, _from_zero(_log_of_running_sum),
     _lower_cumulative(_lower_logaddexp, lowest), "The running log of the sum of exponentials.")
 
 
@@ -285,12 +250,9 @@ def _spread(x, axis, first, n):
 
 def _log_add_exp(x, y):
     """log(exp(x) + exp(y)) without overflow."""
-    is_complex = typeof(x).dtype.kind == "c"
-    larger = max(*map(real, (x, y))) if is_complex else max(x, y)
+    larger = max(x, y)
     safe = select(is_finite(larger), larger, full_like(larger, 0))
-    safe = complex(safe, full_like(safe, 0)) if is_complex else safe
-    total = add(exp(sub(x, safe)), exp(sub(y, safe)))
-    return add(log(total), safe)
+    return add(log(add(exp(sub(x, safe)), exp(sub(y, safe)))), safe)
 
 
 deflinear_jvp(cumsum_p)

@@ -22,7 +22,7 @@ from .cumulative import cumsum
 from .elementwise import le, lt, sub
 from .out_shardings import call_sharded
 from .products import dot_general
-from .shaping import broadcast_in_dim, broadcasted_iota, full_like, transpose
+from .shaping import broadcast_in_dim, broadcasted_iota, full_like
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,7 @@ class RaggedDotDimensionNumbers:
     Args:
       dot_dimension_numbers: those of `dot_general`.
       lhs_ragged_dimensions: the one dimension of `lhs` that is divided into groups.
-      rhs_group_dimensions: the dimension of `rhs` that numbers the groups; none, if the ragged
-        dimension is contracted or is a batch dimension.
+      rhs_group_dimensions: the dimension of `rhs` that numbers the groups.
     """
 
     dot_dimension_numbers: Any
@@ -82,117 +81,50 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
 def ragged_dot_general(lhs, rhs, group_sizes,
                        ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision=None,
                        preferred_element_type=None, group_offset=None, out_sharding=None):
-    """`dot_general` of groups of different sizes.
-
-    If the ragged dimension of `lhs` is free, each group meets its own part of `rhs`; if it is
-    contracted, each group is summed by itself, along a new first dimension of the result; if it is
-    a batch dimension, it is as in `dot_general`.
+    """`dot_general` of groups of different sizes, each of which meets its own part of `rhs`.
 
     Args:
       lhs, rhs: arrays.
-      group_sizes: integers; along the last dimension the sizes of the groups. Dimensions before
-        are, if there are any, those of `lhs` that come before the ragged one: batch dimensions,
-        and then others of its kind.
-      ragged_dot_dimension_numbers: which dimension is what.
+      group_sizes: a vector of integers, the sizes of the groups.
+      ragged_dot_dimension_numbers: which dimension is what. The ragged dimension of `lhs` must be
+        free: neither contracted nor a batch dimension.
       precision, preferred_element_type, group_offset, out_sharding: as for `ragged_dot`.
 
     Raises:
-      TypeError, NotImplementedError: as `ragged_dot`.
+      TypeError, NotImplementedError: as `ragged_dot`; a ragged dimension that is not free.
     """
     if out_sharding is not None:
         return call_sharded(
             ragged_dot_general, lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision,
             preferred_element_type, group_offset, out_sharding=out_sharding)
-    if group_offset is not None:
-        raise NotImplementedError("ragged_dot_general has no group_offset yet: it must be None.")
     numbers = ragged_dot_dimension_numbers
+    ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     (x_contract, y_contract), (x_batch, y_batch) = numbers.dot_dimension_numbers
-    ragged = _ragged_dimension(typeof(lhs), numbers)
-    _check_group_sizes(lhs, rhs, group_sizes, numbers, ragged)
-    groups_in_front = ([d + 1 for d in x_contract], [d + 1 for d in x_batch])
-    if ragged in x_batch:
-        dims: Any = numbers.dot_dimension_numbers
-    elif ragged in x_contract:
-        y_ragged = y_contract[x_contract.index(ragged)]
-        y_before = _before(typeof(rhs).ndim, y_ragged, y_contract, y_batch)
-        lhs = _by_group(lhs, ragged, group_sizes, _before(typeof(lhs).ndim, ragged, x_contract,
-                                                          x_batch))
-        rhs = _by_group(rhs, y_ragged, group_sizes, y_before)
-        contract, batch = groups_in_front
-        dims = ((contract, [d + 1 for d in y_contract]),
-                ([0, *batch], [0, *(d + 1 for d in y_batch)]))
-    else:
-        lhs = _by_group(lhs, ragged, group_sizes, _before(typeof(lhs).ndim, ragged, x_contract,
-                                                          x_batch))
-        contract, batch = groups_in_front
-        dims = (([*contract, 0], [*y_contract, numbers.rhs_group_dimensions[0]]), (batch, y_batch))
-    strong = convert(lhs, typeof(lhs).dtype)  # and so is the product
+    x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
+    if group_offset is not None or sizes.ndim > 1 or {*ragged} & {*x_contract, *x_batch}:
+        raise NotImplementedError("ragged_dot_general takes no group_offset, one vector of "
+                                  "group_sizes, and a ragged dimension that is free.")
+    if len(ragged) != 1 or not 0 <= ragged[0] < x.ndim:
+        raise TypeError("ragged_dot_general expects exactly one lhs ragged dimension, which is one "
+                        f"of lhs; got {ragged} for shape {x.shape}.")
+    if len(group) != 1 or group[0] not in {*range(y.ndim)} - {*y_contract, *y_batch}:
+        raise TypeError("ragged_dot_general expects exactly one rhs group dimension, which is free;"
+                        f" got {group} for shape {y.shape}.")
+    if sizes.shape != (y.shape[group[0]],) or not dtypes.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(f"group_sizes must be {y.shape[group[0]]} integers, one for each group, "
+                        f"got {sizes.str_short(False)}.")
+    dims = (([*(d + 1 for d in x_contract), 0], [*y_contract, group[0]]),
+            ([d + 1 for d in x_batch], y_batch))
+    strong = convert(_by_group(lhs, ragged[0], group_sizes), x.dtype)  # and so is the product
     return dot_general(strong, rhs, dims, precision, preferred_element_type)
 
 
-def _by_group(x, ragged: int, group_sizes, before: list[int]):
+def _by_group(x, ragged: int, group_sizes):
     """`x` once for each group, along a new first dimension, with zeros outside of the group."""
-    aval, sizes = typeof(x), typeof(group_sizes)
-    ends = cumsum(group_sizes, sizes.ndim - 1)
-    shape = (sizes.shape[-1], *aval.shape)
-    before = before if sizes.ndim > 1 else []
-    order = [sizes.ndim - 1, *sorted(range(len(before)), key=before.__getitem__)]
-    dims = [0, *(d + 1 for d in sorted(before))]
-    first, end = (broadcast_in_dim(transpose(a, order), shape, dims)
-                  for a in (sub(ends, group_sizes), ends))
-    place = broadcasted_iota(sizes.dtype, shape, ragged + 1)
+    shape = (*typeof(group_sizes).shape, *typeof(x).shape)
+    ends = cumsum(group_sizes)
+    first, end = (broadcast_in_dim(a, shape, (0,)) for a in (sub(ends, group_sizes), ends))
+    place = broadcasted_iota(typeof(ends).dtype, shape, ragged + 1)
     inside = bitwise_and(le(first, place), lt(place, end))
     copies = broadcast_in_dim(x, shape, range(1, len(shape)))
     return select(inside, copies, full_like(copies, 0))
-
-
-def _before(ndim: int, ragged: int, contract, batch) -> list[int]:
-    """The dimensions that have groups of their own: batch dimensions, and those before the ragged
-    one among the dimensions of its kind."""
-    kind = contract if ragged in contract else [
-        d for d in range(ndim) if d not in (*contract, *batch)]
-    return [*batch, *kind[: list(kind).index(ragged)]]
-
-
-def _ragged_dimension(lhs, numbers) -> int:
-    if len(numbers.lhs_ragged_dimensions) != 1:
-        raise TypeError("ragged_dot_general expects exactly one lhs ragged dimension, got "
-                        f"{numbers.lhs_ragged_dimensions}.")
-    (ragged,) = numbers.lhs_ragged_dimensions
-    if not 0 <= ragged < lhs.ndim:
-        raise TypeError("ragged_dot_general requires lhs ragged dimension numbers to be "
-                        "nonnegative and less than the number of axes of the lhs value, got "
-                        f"{ragged} for lhs of shape {lhs.shape}.")
-    return ragged
-
-
-def _check_group_sizes(lhs, rhs, group_sizes, numbers, ragged) -> None:
-    x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
-    (x_contract, y_contract), (x_batch, y_batch) = numbers.dot_dimension_numbers
-    if not sizes.ndim:
-        raise TypeError("group_sizes must have at least one dimension.")
-    if sizes.ndim > 1:
-        dims = [d for d in x_batch if d != ragged] if ragged in x_batch else \
-            _before(x.ndim, ragged, x_contract, x_batch)
-        expected = (*(x.shape[d] for d in dims), sizes.shape[-1])
-        if sizes.shape != expected:
-            raise TypeError(f"expected group_sizes to have shape {expected}, got {sizes.shape}.")
-    groups = numbers.rhs_group_dimensions
-    free = ragged not in (*x_contract, *x_batch)
-    if len(groups) != free:
-        what = ("exactly one rhs group dimension when lhs ragged dimension is noncontracting"
-                if free else
-                "zero group dimensions in the rhs when lhs ragged dimension is contracting or "
-                "batch")
-        raise TypeError(f"ragged_dot_general requires {what}; got {groups}.")
-    if free:
-        if not 0 <= groups[0] < y.ndim or groups[0] in (*y_contract, *y_batch):
-            raise TypeError("ragged_dot_general requires rhs group dimension numbers to be distinct"
-                            " from contracting and batch dimensions, nonnegative and less than the "
-                            f"number of axes of the rhs value, got {groups[0]} for rhs of shape "
-                            f"{y.shape}.")
-        if y.shape[groups[0]] != sizes.shape[-1]:
-            raise TypeError(f"expected rhs group dimension size to be {sizes.shape[-1]}, got "
-                            f"{y.shape[groups[0]]}.")
-    if not dtypes.issubdtype(sizes.dtype, np.integer):
-        raise TypeError(f"group_sizes must be integers, got {sizes.dtype.name}.")

@@ -24,7 +24,7 @@ from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
 from ..core.primitives import convert, lowest
-from ..core.staging import jaxpr_of
+from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
 from . import bitwise, reductions
@@ -63,27 +63,23 @@ def reducer_jaxpr(name: str, computation: Callable, tree: PyTreeDef,
 
 
 def _reducer_jaxpr(name, computation, tree, avals):
-    out_trees = []
-
     def flat(*elements):
         x, y = split_list(elements, [len(avals)])
-        out, out_tree = tree_flatten(computation(tree.unflatten(x), tree.unflatten(y)))
-        out_trees.append(out_tree)
-        return out
+        return tree_flatten(computation(tree.unflatten(x), tree.unflatten(y)))
 
-    closed = jaxpr_of(flat, (*avals, *avals))
+    closed, out_tree = trace_to_jaxpr(flat, (*avals, *avals))
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError("The function of a reduction cannot close over traced values.")
-    if out_trees[0] != tree:
+    if out_tree != tree:
         raise ValueError(f"{name} output must have the same tree structure as the operands: {tree} "
-                         f"vs. {out_trees[0]}")
+                         f"vs. {out_tree}")
     returned = [(out.shape, out.dtype) for out in closed.out_avals]
     if returned != [(aval.shape, aval.dtype) for aval in avals]:
         raise ValueError(
             "The function of a reduction must return scalars of the types of its first argument, "
             f"{_types_text(tree, avals)}, but it returned "
-            f"{_types_text(out_trees[0], closed.out_avals)}.")
-    return closed, out_trees[0]
+            f"{_types_text(out_tree, closed.out_avals)}.")
+    return closed, out_tree
 
 
 def _types_text(tree, avals):

@@ -39,12 +39,6 @@ def _round_method(self, ndigits: int | None = None):
 
 
 @public
-def _sum(self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
-         promote_integers=True):
-    return _reductions.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-
-@public
 def _var(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
          correction=None):
     return _reductions.var(self, axis, dtype, out, ddof, keepdims, where=where,
@@ -61,11 +55,6 @@ def _std(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where
 @public
 def _clip(self, min=None, max=None):
     return _special.clip(self, min=min, max=max)
-
-
-@public
-def _round(self, decimals: int = 0, out=None):
-    return _ufuncs.round(self, decimals=decimals, out=out)
 
 
 @public
@@ -91,20 +80,6 @@ def _compress(self, condition, axis: int | None = None, *, out=None, size=None, 
     return _indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _copy(self):
-    return copy(self)
-
-
-@public
-def _choose(self, choices, out=None, mode: str = "raise"):
-    return _editing.choose(self, choices, out, mode)
-
-
-@public
-def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "scan"):
-    return _searching.searchsorted(self, v, side, sorter, method=method)
-
-
 @public
 def _to_device(self, device, *, stream=None):
     """The array on a device, as by `device_put`."""
@@ -125,28 +100,23 @@ def _argsort(self, axis: int | None = -1, *, kind=None, order=None, stable: bool
                             descending=descending)
 
 
-@public
-def _flatten(self, order: str = "C", *, out_sharding=None):
-    return _shaping.ravel(self, order=order, out_sharding=out_sharding)
-
-
 install_methods({
     name: getattr(_reductions, name) for name in (
-        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "ptp")
+        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "ptp", "sum")
 })
 install_methods({
-    "sum": _sum, "var": _var, "std": _std,
-    "clip": _clip, "round": _round, "__round__": _round_method,
+    "var": _var, "std": _std,
+    "clip": _clip, "round": _ufuncs.round, "__round__": _round_method,
     "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
     "cumsum": _running.cumsum, "cumprod": _running.cumprod, "dot": _products.dot,
-    "copy": _copy, "nonzero": _special.nonzero,
+    "copy": lambda x: copy(x), "nonzero": _special.nonzero,
     "diagonal": _shaping.diagonal, "trace": _trace, "repeat": _shaping.repeat,
-    "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
+    "flatten": _shaping.ravel, "ravel": _shaping.ravel, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
     "sort": _sorting.sort, "argsort": _argsort, "argpartition": _sorting.argpartition,
-    "searchsorted": _searchsorted, "choose": _choose, "take": _indexing.take,
+    "searchsorted": _searching.searchsorted, "choose": _editing.choose, "take": _indexing.take,
     "compress": _compress, "view": _views.view, "byteswap": _views.byteswap,
     "to_device": _to_device,
     "__array_namespace__": _namespace.array_namespace,

@@ -127,10 +127,7 @@ asinh = _inexact("asinh", trig.asinh_p, "Elementwise inverse hyperbolic sine.")
 arccosh = staged(_inexact("arccosh", trig.acosh_p, "Elementwise inverse hyperbolic cosine."))
 
 
-@public
-def acosh(x, /):
-    """`arccosh`."""
-    return arccosh(x)
+acosh = renamed(arccosh, "acosh")
 
 
 @public
@@ -146,10 +143,7 @@ def arctan2(x1, x2, /):
     return trig.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
-@public
-def atan2(x1, x2, /):
-    """`arctan2`."""
-    return arctan2(x1, x2)
+atan2 = renamed(arctan2, "atan2")
 
 
 def _scaled(name, factor, doc):
@@ -228,10 +222,7 @@ def conjugate(x, /):
     return complex_numbers.conj(x) if complex_input(x) else x
 
 
-@public
-def conj(x, /):
-    """`conjugate`."""
-    return conjugate(x)
+conj = renamed(conjugate, "conj")
 
 
 @public
@@ -562,10 +553,7 @@ def power(x1, x2, /):
     return _power(x1, x2)
 
 
-@public
-def pow(x1, x2, /):
-    """`power`."""
-    return power(x1, x2)
+pow = renamed(power, "pow")
 
 
 def _power(x1, x2):
@@ -650,10 +638,7 @@ def remainder(x1, x2, /):
     return select(wrong_sign, lax.add(mod, x2), mod)
 
 
-@public
-def mod(x1, x2, /):
-    """`remainder`."""
-    return remainder(x1, x2)
+mod = renamed(remainder, "mod")
 
 
 @staged

@@ -14,9 +14,8 @@ from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
-from ..lax import bitwise, rounding
 from ..lax import elementwise as lax
-from ..lax.bits import bitcast_convert_type, clz
+from ..lax import rounding
 from ..lax.compile_time import concrete_or_error
 from ..lax.gathering import gather
 from ..lax.operators import check_arraylike
@@ -171,16 +170,15 @@ def gumbel(key, shape: Sequence[int] = (), dtype=None, mode: str | None = None):
       key: one key.
       shape: the result's shape.
       dtype: a float dtype.
-      mode: "low"; or "high" for more bits, which matter far out on the right; or "highest" for even
-        more.
+      mode: "low"; or "high" for more bits, which matter far out on the right.
 
     Raises:
       ValueError: another dtype or mode.
     """
     key, dtype = typed_key("gumbel", key), float_dtype("gumbel", dtype)
     mode = "low" if mode is None else mode
-    if mode not in ("highest", "high", "low"):
-        raise ValueError(f"gumbel: unknown mode {mode!r}. Use 'low', 'high' or 'highest'.")
+    if mode not in ("high", "low"):
+        raise ValueError(f"gumbel: unknown mode {mode!r}. Use 'low' or 'high'.")
     return _gumbel(key, canonical_shape(shape), dtype, mode)
 
 
@@ -190,38 +188,9 @@ def _gumbel(key, shape, dtype, mode):
     if mode == "low":
         u = _uniform(key, minval=info.tiny, maxval=1.0, shape=shape, dtype=dtype)
         return -jnp.log(-jnp.log(u))
-    if mode == "highest" and dtype == np.float32:
-        return _gumbel_of_64_bits(key, shape)
     high, low = _uniform(key, minval=0.0, maxval=1.0, shape=(2, *shape), dtype=dtype)
     x = jnp.where(high >= 0.5, high, high + 2.0 ** -info.nmant * low + info.tiny)
     return -jnp.log(-jnp.log1p(-x))
-
-
-def _gumbel_of_64_bits(key, shape):
-    """From a uniform number of 64 random bits, or from its distance to 1 if that is smaller: floats
-    are finest near zero, and the logarithm needs what is small to be exact."""
-    bits = random_bits(key, 32, (2, *shape))
-    high, low = bitwise.bitwise_not(bits)
-    carry = low == np.uint32(2**32 - 1)
-    negated = jnp.stack([high + carry.astype(np.uint32), low + np.uint32(1)])
-    is_small = bits[0] < np.uint32(2**31)
-    x = _float_of_64_bits(*jnp.where(is_small, bits, negated))
-    return jnp.where(is_small, -jnp.log(-jnp.log1p(-x)), -jnp.log(-jnp.log(x)))
-
-
-def _float_of_64_bits(high, low):
-    """The float32 below (high · 2³² + low) / 2⁶⁴, put together from its parts."""
-    zeros_high, zeros_low = clz(high), clz(low)
-    only_low = zeros_high == 32
-    first_ones = bitwise.bitwise_or(
-        bitwise.shift_left(high, zeros_high),
-        jnp.where(only_low, bitwise.shift_left(low, zeros_low),
-                  bitwise.shift_right_logical(low, np.uint32(32) - zeros_high)))
-    mantissa = bitwise.shift_right_logical(first_ones, np.uint32(8)) & np.uint32(2**23 - 1)
-    leading_zeros = jnp.where(only_low, np.uint32(32) + zeros_low, zeros_high)
-    exponent = bitwise.shift_left(np.uint32(126) - leading_zeros, np.uint32(23))
-    exponent = exponent & np.uint32(2**30 - 2**22)
-    return bitcast_convert_type(bitwise.bitwise_or(exponent, mantissa), np.float32)
 
 
 @shardable

@@ -293,6 +293,15 @@ def same_types(avals: Sequence[ShapedArray], others: Sequence[ShapedArray]) -> b
     return len(avals) == len(others) and all(map(same_type, avals, others))
 
 
+def check_flow(primitive: str, what: str, wanted: Sequence[ShapedArray],
+               got: Sequence[ShapedArray]) -> None:
+    """Raise `JaxprTypeError` in the check of an equation, whose jaxpr wants values of some types
+    and gets others. `what` says which: "the body takes"."""
+    if not same_types(wanted, got):
+        raise JaxprTypeError(f"{primitive}: {what} {show_avals(wanted)}, but there it meets "
+                             f"{show_avals(got)}")
+
+
 def show_avals(avals: Iterable[ShapedArray]) -> str:
     """`float32[3], int32[]`"""
     return ", ".join(aval.str_short(short_dtypes=False) for aval in avals)
@@ -498,33 +507,6 @@ def branch_number(branches_platforms: Sequence[tuple[str, ...] | None]) -> int:
 def region_arguments(ctx: Body, avals: Iterable[ShapedArray]) -> list[Value]:
     """Fresh values of these types, for the arguments of a region."""
     return [Value(ctx.fresh(), aval) for aval in avals]
-
-
-# ----------------------------------------------------------------------------------------------
-# Parameters of equations
-
-# What a parameter may be, in words, and the test for it.
-PARAMETER_KINDS: dict[str, Callable[[Any], bool]] = {
-    "bool": lambda x: type(x) is bool,
-    "non-negative int": lambda x: isinstance(x, int) and x >= 0,
-    "ClosedJaxpr": lambda x: isinstance(x, ClosedJaxpr),
-    "tuple of ClosedJaxpr": lambda x: isinstance(x, tuple)
-    and all(isinstance(jaxpr, ClosedJaxpr) for jaxpr in x),
-}
-
-
-def check_parameters(primitive: str, kind: str, **parameters: Any) -> None:
-    """Raise `JaxprTypeError` if a parameter of an equation is not of the kind that it must be.
-
-    Args:
-      primitive: the name of the equation's primitive.
-      kind: a key of `PARAMETER_KINDS`.
-      parameters: the parameters that must be of that kind.
-    """
-    for name, value in parameters.items():
-        if not PARAMETER_KINDS[kind](value):
-            raise JaxprTypeError(f"invalid {primitive} param {name} of type "
-                                 f"{type(value).__name__}, {kind} required: {value}")
 
 
 # ----------------------------------------------------------------------------------------------

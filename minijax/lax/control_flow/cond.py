@@ -49,7 +49,6 @@ from ...core.transposition import (
 )
 from ...core.tree import tree_flatten
 from ...core.util import merge_lists, partition_list
-from ...errors import JaxprTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.names import leaf_names
@@ -64,7 +63,7 @@ from .common import (
     Staged,
     branch_number,
     by_extension,
-    check_parameters,
+    check_flow,
     check_references,
     chosen_in,
     either,
@@ -74,9 +73,7 @@ from .common import (
     keep_outputs,
     op_with_regions,
     same_type,
-    same_types,
     share_constants,
-    show_avals,
     spread_inputs,
     spread_outputs,
     stage,
@@ -326,34 +323,11 @@ def _result_types(*avals, branches, **_):
 
 def _typecheck(index: ShapedArray, *operands: ShapedArray, branches, **_):
     """The branches must agree with one another, and with the operands."""
-    check_parameters("cond", "tuple of ClosedJaxpr", branches=branches)
-    if not branches:
-        raise JaxprTypeError("cond requires at least one branch function")
-    first = branches[0]
-    for i, branch in enumerate(branches):
-        _check_branch(i, ("takes", "inputs", "input"), first.in_avals, branch.in_avals)
-        _check_branch(i, ("outputs", "values", "output"), first.out_avals, branch.out_avals)
-    if len(operands) != len(first.in_avals):
-        raise JaxprTypeError(f"cond called with {len(operands)} non-predicate operands, but "
-                             f"branches take {len(first.in_avals)} inputs")
-    if index.shape or index.dtype != np.int32:
-        raise JaxprTypeError(f"cond called with index of type {show_avals([index])} instead of "
-                             "int32")
-    if not same_types(first.in_avals, operands):
-        raise JaxprTypeError(f"cond branches take input types {show_avals(first.in_avals)}, called "
-                             f"with operands of type {show_avals(operands)}")
-    return first.out_avals
-
-
-def _check_branch(i: int, words: tuple[str, str, str], first: Sequence, avals: Sequence) -> None:
-    """Branch `i` must take, or return, what branch 0 does."""
-    verb, several, kind = words
-    if len(first) != len(avals):
-        raise JaxprTypeError(f"cond branch 0 {verb} {len(first)} {several}, branch {i} {verb} "
-                             f"{len(avals)}")
-    if not same_types(first, avals):
-        raise JaxprTypeError(f"cond branches 0 and {i} have mismatching {kind} types: "
-                             f"{show_avals(first)} vs {show_avals(avals)}")
+    check_flow("cond", "the index is", [ShapedArray((), np.dtype(np.int32))], [index])
+    for branch in branches:
+        check_flow("cond", "a branch takes", branch.in_avals, operands)
+        check_flow("cond", "a branch returns", branch.out_avals, branches[0].out_avals)
+    return branches[0].out_avals
 
 
 custom_typechecks["cond"] = _typecheck

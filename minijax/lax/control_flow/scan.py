@@ -43,7 +43,7 @@ from .common import (
     batch_jaxpr_to,
     by_extension,
     check_carry,
-    check_parameters,
+    check_flow,
     check_references,
     evaluate_compiled,
     fixpoint,
@@ -52,7 +52,6 @@ from .common import (
     move_inputs,
     move_outputs,
     promote_weak_types,
-    same_types,
     show_avals,
     stage,
     to_front,
@@ -262,28 +261,16 @@ def without_leading(aval: ShapedArray) -> ShapedArray:
 
 def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     """The body gives the carry that it takes, and the operands are what it takes."""
-    check_parameters("scan", "bool", reverse=reverse)
-    check_parameters("scan", "non-negative int", length=length, unroll=unroll,
-                     num_consts=num_consts, num_carry=num_carry)
-    check_parameters("scan", "ClosedJaxpr", jaxpr=jaxpr)
-    expected = split_list(jaxpr.in_avals, [num_consts, num_carry])
     consts, init, xs = split_list(avals, [num_consts, num_carry])
     if any(x.shape[:1] != (length,) for x in xs):
         raise JaxprTypeError(f"scan of length {length} is called with {show_avals(xs)}")
-    carry_out = jaxpr.out_avals[:num_carry]
-    if not same_types(expected[1], carry_out):
-        raise JaxprTypeError("scan input carry input and output types mismatch: \n"
-                             f"{show_avals(expected[1])}\nvs\n{show_avals(carry_out)}")
-    given = consts, init, [*map(without_leading, xs)]
-    for what, of_what, wanted, got in zip(*_OPERANDS, expected, given):
-        if not same_types(wanted, got):
-            raise JaxprTypeError(f"scan jaxpr takes input {what} types\n{show_avals(wanted)},\n"
-                                 f"called with {of_what} type\n{show_avals(got)}")
+    carry = jaxpr.in_avals[num_consts:num_consts + num_carry]
+    check_flow("scan", "the body returns", jaxpr.out_avals[:num_carry], carry)
+    given = [*consts, *init, *map(without_leading, xs)]
+    check_flow("scan", "the body takes", jaxpr.in_avals, given)
     return _result_types(*avals, jaxpr=jaxpr, length=length, num_carry=num_carry)
 
 
-_OPERANDS = (("const", "carry", "sequence"),
-             ("consts of", "initial carry of", "sequence whose items have"))
 custom_typechecks["scan"] = _typecheck
 
 # ----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
-from ...errors import ConcretizationTypeError, JaxprTypeError
+from ...errors import ConcretizationTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from ...pytree.names import leaf_names
@@ -56,7 +56,7 @@ from .common import (
     batch_jaxpr_to,
     by_extension,
     check_carry,
-    check_parameters,
+    check_flow,
     check_references,
     chosen_in,
     evaluate_compiled,
@@ -67,8 +67,6 @@ from .common import (
     op_with_regions,
     promote_weak_types,
     region_arguments,
-    same_types,
-    show_avals,
     spread_inputs,
     stage,
     to_front,
@@ -193,20 +191,11 @@ def _result_types(*avals, body_jaxpr, **params):
 
 def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """Both functions must take their constants and the carry; the body must return a carry."""
-    check_parameters("while", "ClosedJaxpr", cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr)
-    check_parameters("while", "non-negative int", cond_nconsts=cond_nconsts,
-                     body_nconsts=body_nconsts)
     cond_consts, body_consts, carry = split_list(avals, [cond_nconsts, body_nconsts])
-    _check_types("the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
-    _check_types("the body takes", body_jaxpr.in_avals, body_consts + carry)
-    _check_types("the body returns", body_jaxpr.out_avals, carry)
+    check_flow("while", "the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
+    check_flow("while", "the body takes", body_jaxpr.in_avals, body_consts + carry)
+    check_flow("while", "the body returns", body_jaxpr.out_avals, carry)
     return body_jaxpr.out_avals
-
-
-def _check_types(what, expected, avals):
-    if not same_types(expected, avals):
-        raise JaxprTypeError(f"while: {what} {show_avals(expected)}, where the operands are "
-                             f"{show_avals(avals)}")
 
 
 custom_typechecks["while"] = _typecheck

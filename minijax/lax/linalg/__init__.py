@@ -3,13 +3,8 @@
 XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculus.
 """
 
-import typing as _typing
-
 from ...compat.absent import with_absent_names as _with_absent_names
-from ...compat.first_use import (
-    loaded_on_first_use as _loaded_on_first_use,
-    public_names as _public_names,
-)
+from ...compat.first_use import public_names as _public_names
 
 from .triangular_solve import triangular_solve, triangular_solve_p
 from .cholesky import cholesky, cholesky_p
@@ -26,14 +21,8 @@ from .schur import hessenberg, hessenberg_p, schur, schur_p
 from .tridiagonal_solve import tridiagonal_solve, tridiagonal_solve_p
 from . import cusolver as _cusolver  # gives GPUs their calls
 
-# chapter 12
-if _typing.TYPE_CHECKING:
-    from ...numpy.linalg._polar import qdwh
-
-__getattr__ = _with_absent_names(
-    __name__, _loaded_on_first_use(__name__, {"qdwh": "..numpy.linalg._polar"}))
-
-__all__ = sorted([*_public_names(__name__), "qdwh"])
+__getattr__ = _with_absent_names(__name__)
+__all__ = _public_names(__name__)
 
 
 def __dir__() -> list[str]:

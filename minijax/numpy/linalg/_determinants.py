@@ -45,7 +45,7 @@ def slogdet(a, *, method: str | None = None):
 
     Args:
       a: matrices `(…, n, n)`.
-      method: "lu" (the default) or "qr", by which factorization.
+      method: "lu" or "qr"; here always the former.
 
     Returns:
       a `SlogdetResult` of two arrays `(…)`; the sign of a complex determinant is a number of
@@ -63,9 +63,7 @@ def slogdet(a, *, method: str | None = None):
     if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' "
                          "(`None`), and 'qr'.")
-    by_method = _slogdet_qr if method == "qr" else (
-        _slogdet_small if a.shape[-1] in (1, 2) else _slogdet_lu)
-    return SlogdetResult(*by_method(a))
+    return SlogdetResult(*(_slogdet_small if a.shape[-1] in (1, 2) else _slogdet_lu)(a))
 
 
 @custom_jvp
@@ -130,30 +128,14 @@ def _sign_of(exchanges, dtype):
     return array(-2 * (exchanges % 2) + 1, dtype=dtype)
 
 
-@custom_jvp
-def _slogdet_qr(a):
-    """The product of the diagonal of R; each reflection that Q consists of changes the sign."""
-    if complex_input(a):
-        raise NotImplementedError("slogdet method='qr' not implemented for complex inputs")
-    n = a.shape[-1]
-    a, taus = lax_linalg.geqrf(a)
-    diag = diagonal(a, axis1=-2, axis2=-1)
-    logdet = sum(log(abs(diag)), axis=-1)
-    sign_of_r = prod(sign(diag), axis=-1)
-    sign_of_q = prod(where(taus[..., : n - 1] != 0, -1, 1), axis=-1).astype(sign_of_r.dtype)
-    return sign_of_r * sign_of_q, logdet
-
-
-def _slogdet_jvp(primals, tangents):
+@_slogdet_lu.defjvp
+def _slogdet_lu_jvp(primals, tangents):
     """By Jacobi's formula the tangent of log det a is the trace of a⁻¹ times the tangent of a."""
     (a,), (t,) = primals, tangents
     sign, logdet = slogdet(a)
     ratio = trace(solve(a, t), axis1=-1, axis2=-2)
     return (sign, logdet), _slogdet_tangents(a, sign, ratio)
 
-
-_slogdet_lu.defjvp(_slogdet_jvp)
-_slogdet_qr.defjvp(_slogdet_jvp)
 
 # ----------------------------------------------------------------------------------------------
 # The determinant

@@ -21,7 +21,6 @@ from ...lax.dtypes import to_complex_dtype
 from ...lax.precision import Precision, default_matmul_precision
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...numpy import linalg
-from ...numpy.linalg._polar import qdwh
 from ...runtime.jit import jit
 from ._factorizations import schur
 from ._solvers import solve_triangular
@@ -320,16 +319,13 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
     Args:
       a: matrices `(…, m, n)`.
       side: "right" or "left", on which side of `U` the other factor is.
-      method: "svd" or "qdwh", which needs at least as many rows as columns for "right", and fewer
-        for "left".
-      eps: the precision that "qdwh" is to reach, by default that of the dtype.
-      max_iterations: does nothing.
+      method, eps, max_iterations: for other devices. Here it is found by a singular value
+        decomposition.
 
     Returns:
       `U` and `P`.
 
     Raises:
-      NotImplementedError: a shape that "qdwh" does not take.
       ValueError: another side or method, or no matrix.
     """
     a = jnp.asarray(a)
@@ -340,22 +336,12 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method!r}. Use 'qdwh' or 'svd'.")
     size = "n" if side == "right" else "m"
-    factorize = functools.partial(_polar_by_svd if method == "svd" else _polar_by_qdwh, eps, side)
-    return jnp.vectorize(factorize, signature=f"(m,n)->(m,n),({size},{size})")(a)
-
-
-def _polar_by_qdwh(eps, side, a):
-    m, n = a.shape
-    if (m < n) != (side == "left"):
-        raise NotImplementedError("method='qdwh' only supports m >= n where side='right' and "
-                                  f"m < n where side='left', got {a.shape} with side={side!r}")
-    if side == "right":
-        return qdwh(a, eps=eps)[:2]
-    return tuple(x.T.conj() for x in qdwh(a.T.conj(), eps=eps)[:2])
+    return jnp.vectorize(functools.partial(_polar, side),
+                         signature=f"(m,n)->(m,n),({size},{size})")(a)
 
 
 @default_matmul_precision("float32")
-def _polar_by_svd(eps, side, a):
+def _polar(side, a):
     u, s, vh = lax_linalg.svd(a, full_matrices=False)
     s = s.astype(typeof(u).dtype)
     positive = (vh.T.conj() * s) @ vh if side == "right" else (u * s) @ u.T.conj()
