@@ -11,9 +11,10 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
-from ..core.core import ShapedArray, typeof, valid_jaxtype
+from ..core.core import ShapedArray, typeof
 from ..core.placements import placements
 from ..core.tree import LEAF, PyTreeDef, tree_flatten, tree_leaves, tree_structure
+from ..pytree.arguments import valid_jaxtype
 from ..pytree.names import arg_names, leaf_names
 from ..pytree.paths import keystr, leaf_paths
 from ..source import fun_name

@@ -10,6 +10,7 @@ from ..errors import UnexpectedTracerError
 from . import core
 from .core import EMPTY_CONDITION, escaped
 from .core import index as index  # of arrays and of tracers: the same
+from .tracebacks import hide_frames
 
 
 def immutable(x: Any) -> NoReturn:
@@ -22,11 +23,15 @@ def immutable(x: Any) -> NoReturn:
 
 def alive(x: Any) -> None:
     """The contents of an array have not been donated or deleted."""
-    if x.is_deleted():
-        kind = x.aval.str_short(short_dtypes=False)
-        raise RuntimeError(
-            f"Array has been deleted with shape={kind}. It was donated to a jitted function "
-            "(`donate_argnums`), or `delete()` was called on it.")
+    try:
+        if x.is_deleted():
+            kind = x.aval.str_short(short_dtypes=False)
+            raise RuntimeError(
+                f"Array has been deleted with shape={kind}. It was donated to a jitted function "
+                "(`donate_argnums`), or `delete()` was called on it.")
+    except RuntimeError as error:
+        hide_frames(error)
+        raise
 
 
 def numeric(x: Any, purpose: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import errors
 from .dtypes import valid_dtype
+from .tracebacks import hide_frames
 
 # ----------------------------------------------------------------------------------------------
 # Values
@@ -39,6 +40,16 @@ def not_a_value(x: Any) -> NoReturn:
     raise TypeError(
         f"Argument {x!r} of type {type(x)} is not a valid JAX type: expected an array or a number "
         "(a list or a tuple must be made one first, by `jnp.asarray`).")
+
+
+def is_value(x: Any, cls: type, types: Mapping) -> None:
+    """Raise TypeError for a value that has no type, because its class is not in the table."""
+    try:
+        if cls not in types:
+            not_a_value(x)
+    except TypeError as error:
+        hide_frames(error)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

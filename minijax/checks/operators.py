@@ -38,25 +38,21 @@ def broadcast(name: str, shapes: Sequence[tuple]) -> None:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
 
 
-SEQUENCE_OPERATORS = {"add": "+", "multiply": "*"}  # Python concatenates or repeats sequences
+# Python concatenates or repeats sequences, and it compares any two values.
+_SEQUENCES = {"add": "+", "multiply": "*"}
+_COMPARED = {"equal": "==", "not_equal": "!="}
 
 
 def foreign_operand(function: Callable, x: Any, y: Any) -> None:
-    """Raise TypeError if Python would use an array as the length of a list or a tuple.
-
-    A named tuple may have operators of its own.
+    """Raise TypeError if Python would use an array as the length of a list or a tuple, or if a
+    container is compared. A named tuple may have operators of its own.
     """
-    symbol = SEQUENCE_OPERATORS.get(function.__name__)
-    if symbol and (type(x) in (list, tuple) or type(y) in (list, tuple)):
+    name = function.__name__
+    refused = (list, tuple, dict, set) if name in _COMPARED else (list, tuple)
+    symbol = (_SEQUENCES | _COMPARED).get(name)
+    if symbol and (type(x) in refused or type(y) in refused):
         raise TypeError(f"unsupported operand type(s) for {symbol}: "
                         f"'{type(x).__name__}' and '{type(y).__name__}'")
-
-
-def compared(symbol: str, x: Any, other: Any) -> None:
-    """Raise TypeError if a container is compared. A named tuple may have an `==` of its own."""
-    if type(other) in (list, tuple, dict, set):
-        raise TypeError(f"unsupported operand type(s) for {symbol}: "
-                        f"'{type(x).__name__}' and '{type(other).__name__}'")
 
 
 def rank_promotion(shapes: Sequence[tuple], name: str) -> None:

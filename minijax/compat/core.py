@@ -20,13 +20,13 @@ from ..core.core import (
     pytype_aval_mappings,
     state,
     typeof,
-    valid_jaxtype,
     value_handlers,
 )
 from ..core.effects import Effect
 from ..core.jaxpr import jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
+from ..pytree.arguments import valid_jaxtype
 from . import traces
 
 

@@ -88,16 +88,9 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def _numpy(self):
         """The contents as an `ndarray` or a NumPy scalar, never to be written to."""
         if self._host is None:
-            self._check_alive()
+            checks.alive(self)
             self._host = xla().to_numpy(self._buffer)
         return self._host
-
-    def _check_alive(self):
-        try:
-            checks.alive(self)
-        except Exception as error:
-            hide_frames(error)
-            raise
 
     def __array__(self, dtype=None, copy=None):
         """NumPy's view of the contents: read-only, or a fresh copy if `copy`."""
@@ -142,7 +135,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def block_until_ready(self) -> Array:
         """Wait until the contents are computed; returns the array."""
         if self._host is None:
-            self._check_alive()
+            checks.alive(self)
             xla().wait(self._buffer)
         return self
 

@@ -19,6 +19,7 @@ import contextlib
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -132,25 +133,6 @@ class ShapedArray:
     manual_axis_type = mat = property(lambda self: placements().manual_axes(self))
     memory_space = property(lambda self: placements().memory_space(self))
 
-    # With these attributes, the type of a library's own values says which arrays represent a value.
-    # An array represents itself.
-    is_high = has_qdd = False
-
-    def lo_ty(self) -> list[ShapedArray]:
-        return [self]
-
-    def lower_val(self, x) -> list:
-        return [x]
-
-    def raise_val(self, x):
-        return x
-
-    def leading_axis_spec(self) -> int:
-        return 0
-
-    def update_weak_type(self, weak_type: bool) -> ShapedArray:
-        return self.update(weak_type=weak_type)
-
     def __bool__(self):
         return True  # even if it has the length 0
 
@@ -197,15 +179,6 @@ def _abstractify(x) -> ShapedArray:
     return registered_type(x)
 
 
-def valid_jaxtype(x) -> bool:
-    """Whether `x` may be the argument of a primitive."""
-    try:
-        typeof(x)
-    except (TypeError, OverflowError):
-        return False
-    return True
-
-
 # By a class: a function from its instances to their types, for values that only tracing takes.
 pytype_aval_mappings: dict[type, Callable[[Any], ShapedArray]] = {}
 
@@ -218,14 +191,9 @@ raw_value_watchers: list[Callable[[Any], None]] = []
 
 def registered_type(x: Any) -> ShapedArray:
     """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
-    try:
-        registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), None)
-        if registered is None:
-            checks.not_a_value(x)
-        return pytype_aval_mappings[registered](x)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), type(x))
+    checks.is_value(x, registered, pytype_aval_mappings)
+    return pytype_aval_mappings[registered](x)
 
 
 def handled(x: Any) -> Any:
@@ -365,25 +333,11 @@ class ArrayMethods:
 
     aval: Any
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
+    shape = property(attrgetter("aval.shape"))
+    dtype = property(attrgetter("aval.dtype"))
+    weak_type = property(attrgetter("aval.weak_type"))
+    ndim = property(attrgetter("aval.ndim"))
+    size = property(attrgetter("aval.size"))
 
     def __len__(self):
         return len(self.aval)
@@ -513,9 +467,6 @@ class Primitive:
     def get_bind_params(self, params: dict) -> dict:
         """An equation's parameters, as an interpreter of a library passes them to `bind`."""
         return params
-
-    def is_high(self, *avals, **params) -> bool:
-        return False
 
     def impl(self, *args, **params):
         raise missing_rule(self, "Evaluation", 1)

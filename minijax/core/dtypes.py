@@ -292,22 +292,6 @@ def _promote(typed: frozenset[_Typed], mode: str, x64: bool) -> _Typed:
     return dtype(bound), isinstance(bound, type)
 
 
-def promote_types(a: Any, b: Any) -> np.dtype:
-    """The dtype that both `a` and `b` promote to; `int`, `float`, `complex` are weak.
-
-    Raises:
-      TypePromotionError: no dtype is above both.
-
-        >>> from minijax import dtypes
-        >>> dtypes.promote_types("bfloat16", "float16")
-        dtype('float32')
-    """
-    nodes = frozenset(x if isinstance(x, type) and x in (int, float, complex)
-                      else np.dtype(x) for x in (a, b))
-    mode, x64 = numpy_dtype_promotion.value, enable_x64.value
-    return np.dtype(least_upper_bound(mode, x64, nodes))
-
-
 def wider(a: np.dtype, b: np.dtype) -> np.dtype:
     """The dtype of two in which XLA multiplies: a complex or floating one, then one of more bytes,
     then a signed one or bfloat16. Unlike `promote_types` it is always `a` or `b`."""

@@ -101,11 +101,6 @@ class Extension:
         """What `vjp` returns for the pullback `f_vjp`: it, or a callable that can do more."""
         return f_vjp
 
-    def jit_step(self, jitted: Any, step: str, usual: Callable, *args: Any) -> Any:
-        """The result of a step of the call of a jitted function: "traced", "bind", "trace" or
-        "jaxpr". `usual` is the step for arrays."""
-        return usual(*args)
-
     def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
         """Start a compiled program that has effects; returns the buffers of its results."""
         return executable(buffers)

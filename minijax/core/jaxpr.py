@@ -217,10 +217,6 @@ class ClosedJaxpr(printing.PrettyPrinted, Record):
     out_avals = property(attrgetter("jaxpr.out_avals"))
     literals = property(attrgetter("consts"))  # an older name
 
-    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
-        """`f` of the jaxpr, closed by the same constants."""
-        return ClosedJaxpr(f(self.jaxpr), self.consts)
-
 
 def open_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
     """The jaxpr without its constants."""

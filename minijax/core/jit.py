@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
+from ..checks import array as checks
 from ..runtime import timed, xla
 from ..source import fun_name
 from . import lowering_rules as lowering_rules  # gives the starters their rules
@@ -118,7 +119,7 @@ def buffer_of(x: Any, aval: ShapedArray) -> Any:
     if type(x) is not Array:
         return xla().put(stored_contents(x, aval), stored(aval))
     if x._buffer is None:
-        x._check_alive()
+        checks.alive(x)
         value, inside = np.asarray(x._host), stored(aval)
         # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
         assert (value.shape, value.dtype) == (inside.shape, inside.dtype), (value, aval)

@@ -301,22 +301,6 @@ def _reflected(function):
     return method
 
 
-def _equality(function, symbol):
-    """`==` and `!=`: an array refuses containers, and leaves foreign types to their operators."""
-
-    def method(self, other):
-        try:
-            if is_arraylike(other):
-                return function(self, other)
-            checks.compared(symbol, self, other)
-            return NotImplemented
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    return method
-
-
 def install_binary_operators(functions: dict[str, Any]) -> None:
     """Give arrays and tracers the operators `__name__` and `__rname__` of these functions."""
     install_methods({f"__{name}__": _operator(f) for name, f in functions.items()})
@@ -324,8 +308,7 @@ def install_binary_operators(functions: dict[str, Any]) -> None:
 
 
 install_binary_operators(BINARY | {"pow": power, "matmul": matmul})
-install_methods({f"__{op}__": _operator(COMPARISONS[op]) for op in ("lt", "le", "gt", "ge")})
+install_methods({f"__{name}__": _operator(f) for name, f in COMPARISONS.items()})
 install_methods({
-    "__eq__": _equality(COMPARISONS["eq"], "=="), "__ne__": _equality(COMPARISONS["ne"], "!="),
     "__neg__": negative, "__pos__": positive, "__invert__": bitwise_not,
 })

@@ -146,13 +146,6 @@ class PyTreeDef:
         subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
         return make_treedef(self.node_type, self.aux, subtrees)
 
-    def walk(self, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
-             leaves: Iterable[Any]) -> Any:
-        """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
-        leaves = list(leaves)
-        checks.number_of_leaves(self, leaves, "walk")
-        return _walk(self, f_node, map(f_leaf, leaves) if f_leaf else iter(leaves))
-
     @staticmethod
     def from_node_data_and_children(node_registry: Any, node_data: tuple[type, Any] | None,
                                     children: Iterable[PyTreeDef]) -> PyTreeDef:
@@ -196,15 +189,6 @@ def make_treedef(node_type: NodeType, aux: Any, subtrees: tuple[PyTreeDef, ...])
     if node_type is NONE_TYPE:
         return NONE
     return PyTreeDef(node_type, aux, subtrees, sum(sub.num_leaves for sub in subtrees))
-
-
-def _walk(treedef, f_node, leaves):
-    if treedef is LEAF:
-        return next(leaves)  # `f_leaf` is called here: each node comes right behind its leaves
-    results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
-    return f_node(
-        results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]
-    )
 
 
 def _hash_if_possible(aux):

@@ -29,7 +29,7 @@ from ..core.api_util import with_statics
 from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
 from ..core.boundary import api_boundary
-from ..core.core import Primitive, ShapedArray, typeof, valid_jaxtype
+from ..core.core import Primitive, ShapedArray, typeof
 from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
@@ -60,6 +60,7 @@ from ..parallel.programs.placed_array import sees_to_places
 from ..parallel.programs.shard_map_primitive import Scope, inside, shard_map_p
 from ..parallel.programs.spmd import on_all_devices
 from ..parallel.types.stablehlo import add_host_callback, devices_of_module, manual_context
+from ..pytree.arguments import valid_jaxtype
 from ..pytree.names import leaf_names
 from ..runtime import logger
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)

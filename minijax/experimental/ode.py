@@ -22,7 +22,6 @@ from .. import numpy as jnp
 from ..core import dtypes
 from ..core.api import vjp, vmap
 from ..core.boundary import public
-from ..core.core import valid_jaxtype
 from ..core.operators import promote_dtypes_inexact
 from ..core.tree import tree_leaves, tree_map
 from ..custom_rules import closure_convert, custom_vjp
@@ -31,6 +30,7 @@ from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.precision import default_matmul_precision
 from ..numpy._ravel import ravel_pytree
+from ..pytree.arguments import valid_jaxtype
 from ..runtime.jit import jit
 
 # ----------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from ..core.dtypes import (
     is_valid,
     issubdtype,
     lattice_result_type,
+    least_upper_bound,
     python_scalar_dtype,
     python_scalar_types,
     scalar_families,
@@ -31,6 +32,7 @@ from ..core.dtypes import (
 )
 from ..core.evaluation import in_bytes
 from ..core.lowering import element_types
+from ..settings import enable_x64, numpy_dtype_promotion
 
 bool_ = np.bool_
 int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4
@@ -314,3 +316,19 @@ def to_complex_dtype(dtype: Any) -> np.dtype:
     """The complex dtype that holds the dtype's values."""
     wide = to_inexact_dtype(dtype).name in ("float64", "complex128")
     return np.dtype("complex128" if wide else "complex64")
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """The dtype that both `a` and `b` promote to; `int`, `float`, `complex` are weak.
+
+    Raises:
+      TypePromotionError: no dtype is above both.
+
+        >>> from minijax import dtypes
+        >>> dtypes.promote_types("bfloat16", "float16")
+        dtype('float32')
+    """
+    nodes = frozenset(x if isinstance(x, type) and x in (int, float, complex)
+                      else np.dtype(x) for x in (a, b))
+    mode, x64 = numpy_dtype_promotion.value, enable_x64.value
+    return np.dtype(least_upper_bound(mode, x64, nodes))

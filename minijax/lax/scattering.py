@@ -12,7 +12,7 @@ import numpy as np
 from ..checks.primitives import same_dtypes
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.boundary import public
-from ..core.core import Primitive, ShapedArray, Tracer, state, typeof, valid_jaxtype
+from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering, tensor_type, with_shape
@@ -20,6 +20,7 @@ from ..core.primitives import make_primitive, select
 from ..core.staging import jaxpr_of
 from ..core.traced import cache_of, remember, traces
 from ..core.transposition import deftranspose, is_undefined_primal
+from ..pytree.arguments import valid_jaxtype
 from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context
 from . import elementwise as prim

@@ -16,7 +16,8 @@ from ..compat.first_use import (
 import numpy as _np
 
 from ..core.array import Array as ndarray
-from ..core.dtypes import finfo, iinfo, promote_types
+from ..core.dtypes import finfo, iinfo
+from ..lax.dtypes import promote_types
 from ..lax.dtypes import can_cast, isdtype
 from ..lax.operators import (
     absolute,

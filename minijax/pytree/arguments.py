@@ -17,6 +17,15 @@ from ..pytree.names import leaf_names, weak_arg_names
 from ..source import DebugInfo, fun_sourceinfo
 
 
+def valid_jaxtype(x: Any) -> bool:
+    """Whether `x` may be the argument of a primitive."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
 def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequence[str]]
                    ) -> list[ShapedArray]:
     """The types of the arguments of a transformation, flat.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.array import alive
 from ..core import dtypes
 from ..core.array import Array
 from ..core.boundary import public
@@ -78,7 +79,7 @@ def block_until_ready(x: Any) -> Any:
     for leaf in tree_leaves(x):
         if type(leaf) is Array:
             if leaf._host is None:
-                leaf._check_alive()
+                alive(leaf)
                 pending.append(leaf._buffer)
         elif hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
@@ -89,7 +90,7 @@ def block_until_ready(x: Any) -> Any:
 
 def _device(x: Array):
     """The device that holds the array; for contents in NumPy, the one they would go to."""
-    x._check_alive()
+    alive(x)
     return xla().default_device() if x._buffer is None else x._buffer._sharding.device
 
 

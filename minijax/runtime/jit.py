@@ -29,7 +29,7 @@ from ..core.api_util import fun_signature
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
-from ..core.extension import Extension, hooks, register
+from ..core.extension import Extension, hooks, point, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
     JitFunction,
@@ -183,6 +183,13 @@ def disable_jit(disable: bool = True) -> settings.Override:
 
 # ----------------------------------------------------------------------------------------------
 # The jitted function
+
+
+@point
+def jit_step(self, jitted: Any, step: str, usual: Callable, *args: Any) -> Any:
+    """The result of a step of the call of a jitted function: "traced", "bind", "trace" or
+    "jaxpr". `usual` is the step for arrays."""
+    return usual(*args)
 
 
 class PjitFunction(JitFunction):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.array import alive
 from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.jit import Program, buffer_of
@@ -181,5 +182,5 @@ class Entry:
         """
         for x in leaves:
             if type(x) in array_classes:
-                x._check_alive()
+                alive(x)
         return xla().our_error(error)

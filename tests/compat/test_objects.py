@@ -59,16 +59,12 @@ TYPES = {
         kind := jx.sharding.AbstractDevice("cpu", None, "cpu"), isinstance(kind, tuple),
         len(jx.tree.leaves(kind)), kind == jx.sharding.AbstractDevice("cpu", None, "cpu")][1:],
     "truth": lambda jx, x: [bool(jx.typeof(v)) for v in (1.0, x, x[:0])],
-    "as types of hijax": lambda jx, x: str([
-        t := jx.typeof(x), t.lo_ty(), t.leading_axis_spec(), t.inc_rank(3, 0), t.inc_rank(3, None),
-        t.dec_rank(2, 0), t.dec_rank(2, None), t.is_high, t.has_qdd]),
-    "weak types": lambda jx, x: str([
-        t := jx.typeof(1.0), t.normalize(), t.update_weak_type(False), t.update_weak_type(True)]),
-    "values": lambda jx, x: [
-        t := jx.typeof(x), t.lower_val(x), t.raise_val(x)][1:],
+    "ranks": lambda jx, x: str([
+        t := jx.typeof(x), t.inc_rank(3, 0), t.inc_rank(3, None), t.dec_rank(2, 0), t.dec_rank(2, None)]),
+    "weak types": lambda jx, x: str([t := jx.typeof(1.0), t.normalize()]),
     "primitives": lambda jx, x: [
         p := jx.lax.sin_p, p.is_effectful, p.ref_primitive, p.ref_allocating,
-        p.skip_canonicalization, p.is_high(jx.typeof(x))][1:],
+        p.skip_canonicalization][1:],
     "variables": lambda jx, x: repr(
         jx.make_jaxpr(lambda x: x)(x).jaxpr.invars[0]).partition(":")[2],
     "the class of arrays": lambda jx, x: [

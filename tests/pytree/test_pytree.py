@@ -247,27 +247,6 @@ def test_flatten_axes_every_pair():
 
 
 @every_tree
-def test_walk(tree):
-    def text(library):
-        leaves, treedef = library.tree_flatten(tree)
-        return repr(treedef.walk(lambda *node: node, lambda leaf: ("leaf", leaf), leaves))
-
-    assert text(pytree) == text(jax.tree_util)
-
-
-@every_tree
-def test_walk_visits_a_node_behind_its_leaves(tree):
-    def visits(library):
-        seen = []
-        leaves, treedef = library.tree_flatten(tree)
-        treedef.walk(lambda children, data: seen.append(("node", data)),
-                     lambda leaf: seen.append(leaf), leaves)
-        return repr(seen)
-
-    assert visits(pytree) == visits(jax.tree_util)
-
-
-@every_tree
 def test_from_node_data_and_children(tree):
     treedef = pytree.tree_structure(tree)
     make = pytree.PyTreeDef.from_node_data_and_children
@@ -513,8 +492,6 @@ def test_wrong_arguments():
         pytree.tree_structure((1, 2)).compose(1)
     with pytest.raises(RuntimeError):
         pytree.PyTreeDef.from_node_data_and_children(None, (int, None), [])
-    with pytest.raises(ValueError, match="Cannot walk"):
-        pytree.tree_structure((1, 2)).walk(lambda *_: None, None, [1])
 
 
 # -- keys and structures as values ---------------------------------------------------------------

@@ -12,12 +12,13 @@ import numpy as np
 
 from ...core.array import Array
 from ...core.batching import BatchTracer
-from ...core.core import ShapedArray, Tracer, typeof, valid_jaxtype
+from ...core.core import ShapedArray, Tracer, typeof
 from ...core.forward import JVPTracer, Zero
 from ...core.jaxpr import Literal
 from ...core.partial_eval import JaxprTracer
 from ...core.staging import DynamicJaxprTracer
 from ...core.transposition import UndefinedPrimal
+from ...pytree.arguments import valid_jaxtype
 
 LONGEST_TEXT = 48
 

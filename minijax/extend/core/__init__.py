@@ -2,7 +2,7 @@
 
 # chapter 1
 from ...core.core import Primitive, set_current_trace, typeof
-from ...core.core import valid_jaxtype
+from ...pytree.arguments import valid_jaxtype
 from ...errors import InconclusiveDimensionOperation, JaxprTypeError
 from ...core.core import eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array

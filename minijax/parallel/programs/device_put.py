@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks.array import alive
 from ...checks.core import escaped
 from ...core.api_util import flatten_axes
 from ...core.array import Array, as_array
@@ -379,14 +380,14 @@ def _copy_semantics(donate, may_alias):
 
 def _as_placed(x: Array) -> PlacedArray:
     """An array of the first chapter as one with a sharding."""
-    x._check_alive()
+    alive(x)
     sharding = on_one_device(xla().default_device())
     return PlacedArray(None, Place(x.aval, sharding, committed=False), buffer_of(x, x.aval))
 
 
 def _buffer_pointer(x: Array) -> int:
     """The address of the contents, which is valid as long as the array lives."""
-    x._check_alive()
+    alive(x)
     if isinstance(x, PlacedArray) and len(x.sharding.device_set) > 1:
         raise JaxRuntimeError("INVALID_ARGUMENT: UnsafeBufferPointer() is supported only for "
                               "unsharded arrays. Ask the data of its `addressable_shards`.")

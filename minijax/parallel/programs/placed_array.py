@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks.array import alive
 from ...core import dtypes
 from ...core.array import Array
 from ...core.core import Primitive, ShapedArray, typeof
@@ -127,7 +128,7 @@ class PlacedArray(Array):
 
     def _numpy(self):
         if self._host is None:
-            self._check_alive()
+            alive(self)
             self._host = self._gather()
         return self._host
 
@@ -153,7 +154,7 @@ class PlacedArray(Array):
 
     def _shard_buffers(self) -> list:
         """The buffers of this process, one for each of its devices."""
-        self._check_alive()
+        alive(self)
         if self.sharding.num_devices == 1:
             return [self.shards]
         return xla_on_devices().shards(self.shards)
@@ -181,13 +182,13 @@ class PlacedArray(Array):
 
     def block_until_ready(self) -> PlacedArray:
         """Wait until the contents are computed; returns the array."""
-        self._check_alive()
+        alive(self)
         xla().wait(self.shards)
         return self
 
     def is_ready(self) -> bool:
         """Whether the contents are computed already."""
-        self._check_alive()
+        alive(self)
         return self.shards.is_ready()
 
     def is_deleted(self) -> bool:
@@ -485,7 +486,7 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
     """XLA's array with the contents of `x` and this sharding: that of `x` itself if it fits."""
     where = xla_sharding(sharding, aval.ndim)
     if type(x) is PlacedArray:
-        x._check_alive()
+        alive(x)
         if x.sharding is sharding or xla_sharding(x.sharding, aval.ndim) is where:
             return x.shards
     elif type(x) is Array and x._buffer is not None and x._buffer._sharding is where:
@@ -503,7 +504,7 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
 def buffer_on(x: Any, aval: ShapedArray, device):
     """A buffer on a device with the contents of `x`."""
     if type(x) is PlacedArray:
-        x._check_alive()
+        alive(x)
         if x.sharding.num_devices == 1:
             return xla().copy_to_device(x.shards, device)
         if x.is_fully_replicated:

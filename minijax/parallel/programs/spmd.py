@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
+from ...checks.array import alive
 from ...checks.jit import donations
 from ...core.array import Array
 from ...core.core import ShapedArray
@@ -539,7 +540,7 @@ class PlacedProgram(Program):
         except RuntimeError:
             for i in self.kept:
                 if isinstance(args[i], Array):
-                    args[i]._check_alive()
+                    alive(args[i])
             raise
         if self.donated:
             self._forget_donated(args, buffers)
