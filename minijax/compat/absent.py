@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
+from ..core.boundary import public
 from .first_use import show_module
 
 _NO_EXPORT = "programs are not sent elsewhere. `jax.jit(f).lower(…).as_text()` shows the StableHLO."
@@ -120,6 +121,7 @@ def with_absent_names(module: str, others: Callable[[str], Any] | None = None) -
     reasons = {name: reason for reason, names in ABSENT_NAMES[place].items()
                for name in names.split()}
 
+    @public
     def __getattr__(name: str) -> Any:
         if name in reasons:
             return _absent(place, name, reasons[name])

@@ -7,6 +7,7 @@ import sys
 from itertools import takewhile
 from typing import Any
 
+from ..core.boundary import public
 from ..settings import State, add_traced, check_tracer_leaks, enable_x64, parse_choice, states
 
 checking_leaks = functools.partial(check_tracer_leaks, True)
@@ -53,6 +54,7 @@ class Config:
 
     __slots__ = ()
 
+    @public
     def update(self, name: str, value: Any) -> None:
         """Sets a setting for the whole process.
 
@@ -65,6 +67,7 @@ class Config:
         """
         _lookup(name).set_process_value(value)
 
+    @public
     def read(self, name: str) -> Any:
         """Reads a setting that has no context manager (as in JAX, only ``jax_enable_x64``).
 

@@ -9,6 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from ..core.boundary import public
+
 
 def loaded_on_first_use(package: str, places: dict[str, str]) -> Callable[[str], Any]:
     """A package's or module's `__getattr__` (PEP 562). It imports what few programs use.
@@ -16,6 +18,7 @@ def loaded_on_first_use(package: str, places: dict[str, str]) -> Callable[[str],
     Args:
       places: for each name the module that has it, as seen from the package; "" for a module.
     """
+    @public
     def __getattr__(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

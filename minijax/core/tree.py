@@ -374,6 +374,7 @@ class _HashableCallableShim:
     fun: Callable
     args = property(lambda self: self.fun.args)  # libraries read the arguments of a partial
 
+    @public
     def __call__(self, *args, **kwargs):
         return self.fun(*args, **kwargs)
 

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ..core.boundary import public
+
 
 class StoreException(Exception):
     """The auxiliary output of a transformation was asked for before it ran."""
@@ -59,6 +61,7 @@ class WrappedFun:
         return f"Wrapped function {self.__name__} in {names[::-1]}"
 
 
+@public
 def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
     """`f`, ready to be transformed; `params` are keyword arguments that are always given.
 

@@ -28,6 +28,7 @@ class named_scope(contextlib.ContextDecorator):
     { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } # [layer]
     """
 
+    @public
     def __init__(self, name: str):
         if not isinstance(name, str):
             raise TypeError(f"named_scope: name must be a string, got {name!r}.")

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import numpy as jnp
+from ..core.boundary import public
 from ..core.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..pytree.registration import register_pytree_node
 
@@ -322,6 +323,7 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Sche
     return schedule
 
 
+@public
 def piecewise_constant(boundaries, values) -> Schedule:
     """The first of `values` up to the first of `boundaries`, then the second, and so on.
 
@@ -366,6 +368,7 @@ def l2_norm(tree):
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
+@public
 def clip_grads(grad_tree, max_norm):
     """The pytree, shortened to the length `max_norm` if it is longer.
 

@@ -24,6 +24,7 @@ from typing import Any
 from .. import numpy as jnp
 from .. import random
 from ..checks.sequences import iterable
+from ..core.boundary import public
 from ..lax import elementwise as lax
 from ..lax.convolution import conv_general_dilated
 from ..lax.convolution_functions import (
@@ -282,6 +283,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 # Several layers
 
 
+@public
 def serial(*layers: Layer) -> Layer:
     """Layers one after another; the parameters are a list."""
     for layer in layers:

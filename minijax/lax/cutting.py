@@ -273,6 +273,7 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
         raise
 
 
+@public
 def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1,
                  axis: int = 0):
     """`slice` in one dimension, with NumPy's treatment of `None` and negative bounds."""

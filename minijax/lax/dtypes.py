@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ..checks import dtypes as checks
+from ..core.boundary import public
 from ..core.dtypes import (
     PROMOTIONS,
     bfloat16,
@@ -248,6 +249,7 @@ def safe_to_cast(source: Any, target: Any) -> bool:
 # Families and sizes
 
 
+@public
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether ``dtype`` is of a kind: a dtype, a name such as "integral", or a tuple of those.
 

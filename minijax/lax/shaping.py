@@ -141,6 +141,7 @@ def broadcast_to(x, shape: tuple[int, ...], *, out_sharding=None):
                             out_sharding=out_sharding)
 
 
+@public
 def broadcast_to_rank(x, rank: int):
     """`x` with leading dimensions of size 1 up to `rank` dimensions."""
     shape = typeof(x).shape

@@ -42,6 +42,7 @@ class ResizeMethod(enum.Enum):
     AREA = 6
 
     @staticmethod
+    @public
     def from_string(s: str) -> ResizeMethod:
         """The method of this name.
 

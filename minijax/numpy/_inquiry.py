@@ -63,6 +63,7 @@ def get_printoptions() -> dict:
     return dict(np.get_printoptions())
 
 
+@public
 def set_printoptions(*args, **kwargs) -> None:
     """Change how arrays are printed; see `numpy.set_printoptions`."""
     np.set_printoptions(*args, **kwargs)

@@ -18,6 +18,7 @@ import numpy as np
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.api import eval_shape, vmap
+from ..core.boundary import public
 from ..core.core import state, typeof
 from ..lax import operators
 from ..lax import reductions as red
@@ -320,6 +321,7 @@ class ufunc:
         return table.reshape(*A.shape, *B.shape)
 
 
+@public
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A function of scalars as a `ufunc`.
 

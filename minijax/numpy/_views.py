@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
+from ..core.boundary import public
 from ..lax import complex_numbers
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import check_and_canonicalize_user_dtype, itemsize_bits
@@ -12,6 +13,7 @@ from ..lax.shaping import expand_dims, reshape, rev
 from ._joining import stack
 
 
+@public
 def view(self, dtype=None, type: None = None):
     """The array with its bits read as another element type, along the last dimension.
 

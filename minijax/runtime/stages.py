@@ -218,6 +218,7 @@ class Lowered(Stage):
         super().__init__(info)
         self._module = module
 
+    @public
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text.
 

@@ -16,6 +16,7 @@ from ..checks import staging as checks
 from ..checks.core import sized
 from ..core import dtypes
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
 from ..core.extension import Extension, hooks, point, register
 from ..core.staging import shaped_abstractify
@@ -58,6 +59,7 @@ class ShapeDtypeStruct:
     manual_axis_type: Any  # chapter 14: the axes that `shard_map` splits by hand
     is_ref: Any
 
+    @public
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
                  manual_axis_type=None, is_ref: bool = False):
         checks.struct_dtype(dtype)

@@ -165,6 +165,23 @@ MISTAKES = {
         """,
 }  # fmt: skip
 
+# These show no internal frame at all.
+WRONG_OBJECTS = {
+    "a name of a package that does not exist": "jax.nn.no_such_name  # !",
+    "a mesh of a number": "jax.sharding.Mesh(3, ('data',))  # !",
+    "a sharding with another axis": """
+        mesh = jax.make_mesh((1,), ('data',))
+        jax.NamedSharding(mesh, jax.P('model'))  # !
+        """,
+    "a struct with a number as shape": "jax.ShapeDtypeStruct(3, 'float32')  # !",
+    "a setting that does not exist": "jax.config.update('no_such_setting', 1)  # !",
+    "a kind of dtype that does not exist": "jnp.isdtype('float32', 'no kind')  # !",
+    "a view as no dtype": "x.view('no dtype')  # !",
+    "a scope without a name": "jax.named_scope(3)  # !",
+    "a resize method that does not exist": "jax.image.ResizeMethod.from_string('no')  # !",
+    "a tangent of another shape for a linearized function": "jax.linearize(jnp.sin, x)[1](x[:2])  # !",
+}  # fmt: skip
+
 
 def errors_of(code: str, times: int = 1) -> list[BaseException]:
     """What a program of the user's raises, each time."""
@@ -193,6 +210,12 @@ def shape(error: BaseException) -> list[tuple[str, list[tuple[str, int]]]]:
         links.append((type(error).__name__, [f for f in frames if f[0] != __file__]))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return links
+
+
+@pytest.mark.parametrize("name", WRONG_OBJECTS)
+def test_constructors_and_queries_show_no_internal_frame(name):
+    ((_, frames),) = shape(errors_of(WRONG_OBJECTS[name])[0])
+    assert frames == [(USER_FILE, marked_line(WRONG_OBJECTS[name]))]
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -160,6 +160,7 @@ class Error:
         exception = self.get_exception()
         return None if exception is None else str(exception)
 
+    @public
     def throw(self) -> None:
         """Raise the first error that occurred, if any.
 
@@ -328,6 +329,7 @@ def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
+@public
 def check_error(error: Error) -> None:
     """Raise what went wrong, if anything; the inverse of `checkify`.
 

@@ -192,6 +192,7 @@ class Mesh(_NamedAxes, ContextDecorator):
 
     devices: np.ndarray
 
+    @public
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         devices = devices if isinstance(devices, np.ndarray) else np.array(devices)
         iterable("Mesh: axis_names", axis_names, "a sequence of names")
@@ -358,6 +359,7 @@ class AbstractMesh(_NamedAxes):
     is_multi_process = _missing("is_multi_process")
     local_devices, local_mesh = _missing("local_devices"), _missing("local_mesh")
 
+    @public
     def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
                 abstract_device: Any = None) -> AbstractMesh:
         iterable("AbstractMesh: axis_sizes", axis_sizes, "a sequence of integers")

@@ -101,6 +101,7 @@ class Sharding:
         """Whether every device holds the whole array."""
         raise NotImplementedError(f"{type(self).__name__} does not say how arrays are split.")
 
+    @public
     def shard_shape(self, global_shape: Shape) -> Shape:
         """The shape of the part on each device, of an array of shape `global_shape`.
 
@@ -118,6 +119,7 @@ class Sharding:
         indices = _devices_indices_map(self, tuple(global_shape))
         return {device: indices[device] for device in self._addressable_device_assignment}
 
+    @public
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether arrays of `ndim` dimensions lie the same way under both."""
         return (self.memory_kind == other.memory_kind
@@ -242,6 +244,7 @@ class NamedSharding(Sharding):
     mesh: Mesh | AbstractMesh
     spec: PartitionSpec
 
+    @public
     def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
                  memory_kind: str | None = None) -> None:
         _check_spec(mesh, spec)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...core.api_util import flatten_axes
-from ...core.boundary import api_boundary
+from ...core.boundary import api_boundary, public
 from ...core.core import ShapedArray, Tracer, typeof
 from ...core.staging import shaped_abstractify
 from ...core.tree import tree_flatten, tree_map
@@ -263,6 +263,7 @@ class ManualAxisType:
     unreduced: frozenset = frozenset()
     reduced: frozenset = frozenset()
 
+    @public
     def __post_init__(self):
         for name in ("unreduced", "reduced"):
             if twice := self.varying & getattr(self, name):

@@ -38,6 +38,7 @@ class RegularGridInterpolator:
     [4.0, nan]
     """
 
+    @public
     def __init__(self, points: Sequence, values, method: str = "linear",
                  bounds_error: bool = False, fill_value=np.nan):
         self.method, self.bounds_error = _checked(method), bounds_error

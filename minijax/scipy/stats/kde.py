@@ -14,6 +14,7 @@ from ... import numpy as jnp
 from ... import random
 from ...core import dtypes
 from ...core.api import vmap
+from ...core.boundary import public
 from ...core.core import typeof
 from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
@@ -55,6 +56,7 @@ class gaussian_kde:
     covariance: Any
     inv_cov: Any
 
+    @public
     def __init__(self, dataset, bw_method: str | float | Callable | None = None, weights=None):
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(dataset)
@@ -102,6 +104,7 @@ class gaussian_kde:
     def n(self) -> int:
         return self.dataset.shape[1]
 
+    @public
     def evaluate(self, points):
         """The density at some points.
 

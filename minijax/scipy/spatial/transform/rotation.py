@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .... import numpy as jnp
+from ....core.boundary import public
 from . import quaternions
 
 
@@ -29,6 +30,7 @@ class Rotation(NamedTuple):
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
+    @public
     def from_euler(cls, seq: str, angles, degrees: bool = False):
         """Rotations around one to three coordinate axes.
 
@@ -49,6 +51,7 @@ class Rotation(NamedTuple):
         return cls(quaternions.from_euler(angles, axes, not extrinsic))
 
     @classmethod
+    @public
     def from_matrix(cls, matrix):
         """From orthogonal matrices, an array of shape (..., 3, 3)."""
         return cls(quaternions.from_matrix(jnp.asarray(matrix)))
