@@ -14,9 +14,9 @@ from minijax import errors
 from minijax.core import core
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
-from minijax.pytree.arguments import valid_jaxtype
 from minijax.lax import elementwise as lax
 from minijax.lax.compile_time import concrete_or_error, eval_context, is_concrete
+from minijax.pytree.arguments import valid_jaxtype
 from tests.core.same import BFLOAT16, pair
 from tests.oracle import jax
 
