@@ -43,7 +43,8 @@ ROOMS = {
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
-        "runtime.client", "runtime.devices", "runtime.effects",
+        "runtime.client", "runtime.compiler", "runtime.backends", "runtime.transfers",
+        "runtime.lib", "runtime.devices", "runtime.effects",
         "runtime.seen_calls", "runtime.stages"),
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition"),
@@ -75,7 +76,7 @@ READING_ORDER = (
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "source", "text.__init__", "text.documents", "text.naming",
         "text.origins", "text.printing", "compat.__init__", "compat.optional",
-        "runtime.__init__", "runtime.platforms", "runtime.settings", "runtime.client")
+        "runtime.__init__", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
 from .core import operators as _operators  # arrays and tracers get theirs

@@ -28,7 +28,7 @@ SOURCES = {
     "callback": "experimental debug",
     "checkify": "experimental.checkify _src._names experimental.checkify.errors",
     "compilation_cache": "runtime.compilation_cache",
-    "compiler": "runtime",
+    "compiler": "runtime.compiler",
     "config": "_src._config . settings",
     "core": "_src._names compat.traces core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
@@ -70,7 +70,7 @@ SOURCES = {
     "lax.special": "lax",
     "lax.windowed_reductions": "lax",
     "layout": "experimental.layout",
-    "lib": "_src._names runtime.client",
+    "lib": "_src._names runtime.lib runtime.client",
     "lib.mlir": "runtime.mlir",
     "lib.mlir.dialects": "runtime.mlir",
     "linear_util": "extend.linear_util",

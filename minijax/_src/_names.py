@@ -106,9 +106,9 @@ class _Registry(Mapping):
 _registry = _Registry()
 
 # chapter 6
-from ..runtime import client as xla_client
+from ..runtime import lib as xla_client
 from ..runtime.client import JAXLIB_VERSION as version
-from ..runtime.platforms import clients as _backends
+from ..runtime import clients as _backends
 
 # chapter 9
 from ..core.batching import BatchTracer

@@ -4,6 +4,7 @@
 from ..core.traced import clear_caches as _clear_caches
 from ..core.jit import programs as _programs
 from ..runtime import xla as _xla
+from ..runtime.platforms import platforms as _platforms
 
 
 def clear_in_memory_compilation_cache() -> None:
@@ -26,7 +27,7 @@ def get_backend(platform=None):
 
 def backends() -> dict:
     """The clients of all platforms that are in use, by name."""
-    return {name: _xla().backend(name) for name in _xla().platforms()}
+    return {name: _xla().backend(name) for name in _platforms()}
 
 
 def get_default_device():

@@ -2,4 +2,4 @@
 
 # chapter 6
 
-from ..runtime.client import ifrt_programs
+from ..runtime.lib import ifrt_programs

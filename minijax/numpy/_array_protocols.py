@@ -45,7 +45,7 @@ def _dlpack(self, *, max_version=None, **kwargs):
     """The contents, read-only; a copy for readers that do not support read-only memory."""
     checks.numeric(self, "shared through DLPack")
     if self.dtype.isbuiltin != 1:  # bfloat16 and its like, which NumPy does not share
-        return xla().to_dlpack(buffer_of(self, self.aval))
+        return xla("transfers").to_dlpack(buffer_of(self, self.aval))
     supports_read_only = max_version is not None and max_version[0] >= 1
     value = np.asarray(self) if supports_read_only else np.array(self._numpy())
     return value.__dlpack__(max_version=max_version, **kwargs)

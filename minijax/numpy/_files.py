@@ -92,6 +92,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     except (BufferError, RuntimeError):  # NumPy has no name for bfloat16 and its like
         if x.__dlpack_device__()[0] != HOST:
             raise
-        value = xla().fetch(xla().from_dlpack(x.__dlpack__()))
+        value = xla().fetch(xla("transfers").from_dlpack(x.__dlpack__()))
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=bool(copy))
     return asarray(Array(value, ShapedArray(value.shape, value.dtype)), device=device)

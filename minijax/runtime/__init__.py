@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import importlib
-import sys
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,37 +11,22 @@ from typing import Any
 
 from ..core.extension import hooks, point
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
+clients: dict[str, Any] = {}  # XLA's, by platform, each made when it is first needed
+# How the contents of a buffer are read, by dtype, where they are not whole bytes in a row.
+buffer_readers: dict[Any, Callable[[Any, Any], Any]] = {}
 dispensable: set[threading.Thread] = set()  # running threads that the end does not wait for
 stand_ins: dict[str, Any] = {}  # by the name of a module: what takes its place (`forks.py`)
 
 
 @functools.cache
-def xla() -> Any:
-    """The adapter to jaxlib, `client.py`.
+def xla(part: str = "client") -> Any:
+    """The adapter to jaxlib, `client.py`, or another file that imports jaxlib.
 
     Loading XLA takes time, so the adapter is imported when it is first needed. Programs that
     compile nothing do without it.
     """
-    return stand_ins.get("client") or load("minijax.runtime.client")
-
-
-def backend_compile_and_load(client: Any, *args: Any) -> Any:
-    """Compile a module by XLA. Each compilation calls this function as the module `_src.compiler`
-    shows it: libraries put another one in its place there, to forbid compilations."""
-    return client.compile_and_load(*args)
-
-
-def compiler_of(client: Any) -> Callable:
-    """What compiles modules for the devices of a client of XLA."""
-    shown = sys.modules.get(__name__.replace("runtime", "_src.compiler"))
-    compile = getattr(shown, "backend_compile_and_load", backend_compile_and_load)
-    return functools.partial(compile, client)
-
-
-@functools.cache
-def xla_on_devices() -> Any:
-    """What XLA does on several devices: `several_devices.py`, imported when it is first needed."""
-    return stand_ins.get("several_devices") or load("minijax.runtime.several_devices")
+    return stand_ins.get(part) or load(f"{__name__}.{part}")
 
 
 def logger(name: str) -> Any:
@@ -92,11 +77,17 @@ def record(self, event: str, seconds: float | None, about: dict[str, Any]) -> No
 
 
 @point
-def program_cache(self) -> Any:
-    """An object that keeps programs, and what the autotuner chose for them, for other processes:
-    `load_or_compile(compile, text, options, devices)` returns what `compile()` returns, and
-    `keep_choice(text, options, devices, choice)` keeps what `recall_choice(text, options, devices)`
-    returns (`None` if it knows none)."""
+def client_maker(self, platform: str | None) -> Any:
+    """The name of a platform, or that of the default one for `None`; and a function that makes
+    XLA's client for it."""
+    return "cpu", xla().xla_client.make_cpu_client
+
+
+@point
+def load_program(self, text: str, device: Any, options: dict[str, Any] | None, handlers: list,
+                 **more: Any) -> Any:
+    """The loaded program of a StableHLO module for a device. `handlers` are those of an
+    `Executable`, and `more` is what the module says `for_compiler`."""
 
 
 def tell(event: str, seconds: float | None = None, **about: Any) -> None:

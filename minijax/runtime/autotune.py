@@ -275,7 +275,7 @@ class Tuning:
             cache.keep_choice(source.text, source.options, (source.device,), data)
 
     def _copies(self, buffers):
-        return [xla().copy(x, self.source.device) for x in buffers]
+        return [xla("transfers").copy(x, self.source.device) for x in buffers]
 
     def _operands(self):
         """The arguments of a run. Donated ones are gone after it, so a run gets copies."""

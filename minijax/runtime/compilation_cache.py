@@ -80,7 +80,7 @@ _LOCATION = r'(?m) loc\("[^"\n]*"\)$'
 _MODULE = r"(?m)^module @(\w+)"
 
 
-def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
+def file_name(text: str, options: Any, devices: Sequence) -> str:
     """The name of a program's file: its own name, and the hash of all that the compiler sees."""
     import hashlib  # takes time to load
 
@@ -89,7 +89,7 @@ def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
         text = re.sub(_LOCATION, "", text)
     platform = devices[0].client
     kinds = [device.device_kind for device in devices]
-    parts = (_MAGIC.decode(), client.JAXLIB_VERSION, platform.platform, platform.platform_version,
+    parts = (_MAGIC.decode(), xla().JAXLIB_VERSION, platform.platform, platform.platform_version,
              kinds, _processor(), text)
     digest = hashlib.sha256("\0".join(map(str, parts)).encode())
     digest.update(options.SerializeAsString())  # with the flags of XLA_FLAGS
@@ -202,12 +202,11 @@ def _make_room(folder: str, size: int) -> None:
 # Looking up and keeping
 
 
-def load_or_compile(client: Any, compile: Callable, text: str, options: Any,
+def load_or_compile(compile: Callable, text: str, options: Any,
                     devices: Sequence) -> Any:
     """What `compile()` returns, or the same from a file.
 
     Args:
-      client: the adapter to jaxlib.
       compile: compiles the module `text` with these `options` for these `devices`.
     """
     folder = directory.value
@@ -217,13 +216,13 @@ def load_or_compile(client: Any, compile: Callable, text: str, options: Any,
         return compile()
     _tell_once("tasks_using_cache")
     _tell("compile_requests_use_cache")
-    path = os.path.join(folder, file_name(client, text, options, devices))
+    path = os.path.join(folder, file_name(text, options, devices))
     there = False
     with _only_warned("could not be used", path):
         data = _read(path)
         there = data is not None
         if there:
-            return _load(client, path, data, options, devices)
+            return _load(path, data, options, devices)
     start = time.perf_counter()
     program = compile()
     seconds = time.perf_counter() - start
@@ -242,11 +241,11 @@ def _read(path):
         return None
 
 
-def _load(client, path, data, options, devices):
+def _load(path, data, options, devices):
     """The program that the contents of a file say."""
     start = time.perf_counter()
     program, seconds = unpack(os.path.basename(path), data)
-    loaded = client.deserialize(program, options, devices)
+    loaded = xla("compiler").deserialize(program, options, devices)
     with contextlib.suppress(OSError):  # a folder of others', where we may only read
         os.utime(path)
     spent = time.perf_counter() - start
@@ -273,11 +272,11 @@ def _keep(path, program, seconds):
 _CHOICE = "autotune-"  # what the name of a choice's file begins with
 
 
-def choice_file(client: Any, text: str, options: Any, devices: Sequence) -> str | None:
+def choice_file(text: str, options: Any, devices: Sequence) -> str | None:
     """The path of the file with the autotuner's choice for a module; `None` if nothing is kept."""
     if not (directory.value and enable.value and max_size.value != 0):
         return None
-    return os.path.join(directory.value, _CHOICE + file_name(client, text, options, devices))
+    return os.path.join(directory.value, _CHOICE + file_name(text, options, devices))
 
 
 def count_choices() -> int:
@@ -310,10 +309,10 @@ class _Folder:
     """The folder as an object (`Extension.program_cache`)."""
 
     def load_or_compile(self, compile, text, options, devices):
-        return load_or_compile(xla(), compile, text, options, devices)
+        return load_or_compile(compile, text, options, devices)
 
     def recall_choice(self, text, options, devices):
-        path = choice_file(xla(), text, options, devices)
+        path = choice_file(text, options, devices)
         if path is not None:
             with _only_warned("could not be used", path):
                 data = _read(path)
@@ -321,7 +320,7 @@ class _Folder:
         return None
 
     def keep_choice(self, text, options, devices, choice):
-        path = choice_file(xla(), text, options, devices)
+        path = choice_file(text, options, devices)
         if path is not None:
             with _only_warned("was not written", path):
                 _keep(path, choice, 0.0)

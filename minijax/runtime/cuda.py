@@ -158,7 +158,7 @@ def prepare(text: str, options: Any) -> str:
             "factorization for the platform 'cuda' here. Put the arrays on a CPU, by "
             "`jax.device_put(x, jax.devices('cpu')[0])`.")
     if _SOLVERS.search(text):
-        xla().load_gpu_solvers()
+        xla("compiler").load_gpu_solvers()
     for part in ("", "_partitioned"):
         text = text.replace(f"@xla_ffi{part}_python_cpu_callback",
                             f"@xla_ffi{part}_python_gpu_callback")

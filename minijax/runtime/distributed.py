@@ -104,11 +104,11 @@ def initialize(
         bind = (coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
                 or f"[::]:{port}")
         _check_free(bind)
-        service = xla().start_service(
+        service = xla("backends").start_service(
             bind, count, cluster_register_timeout=initialization_timeout, **times)
     own_host = _reach(host, port, initialization_timeout)
     # The service can name the process that is missing, so it must time out first.
-    client = xla().connect(
+    client = xla("backends").connect(
         address, count, me, own_host if collectives.value == "gloo" else None,
         init_timeout=initialization_timeout + 10, **times)
     _client, _service = client, service
@@ -143,7 +143,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     if _client is None:
         return False
     if _preemption is None:
-        _preemption = xla().preemption_manager(_client)
+        _preemption = xla("backends").preemption_manager(_client)
     return _preemption.reached_sync_point(step_id)
 
 

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 from collections import deque
+from typing import Any
 
 from ..core.effects import is_ordered
 from ..core.extension import Extension, register
@@ -18,11 +19,20 @@ _MOST_PENDING = 64
 _pending: deque = deque()  # tokens of programs with effects that may still be running
 
 
+def run_with_token(executable: Any, buffers: list) -> tuple[list, Any]:
+    """Start a program; returns also a token, whose `block_until_ready` waits for its end."""
+    try:
+        started = executable.execute(buffers, with_tokens=True)
+        return started.consume_with_handlers(executable.handlers), started.consume_token()
+    except xla().XlaRuntimeError as error:
+        raise xla().our_error(error) from None
+
+
 class Effects(Extension):
     """Programs with effects are started such that `effects_barrier` can wait for them."""
 
     def run_with_effects(self, executable, effects, buffers):
-        outs, token = executable.run_with_token(buffers)
+        outs, token = run_with_token(executable, buffers)
         if is_ordered(effects):  # also with the effects of other programs
             xla().wait(token)
             return outs

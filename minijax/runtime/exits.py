@@ -27,7 +27,7 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from . import dispensable, platforms
+from . import clients, dispensable, platforms
 
 PATIENCE = 3.0  # seconds
 _PAUSE = 0.002
@@ -114,7 +114,7 @@ def _freeze_instead_of_abort() -> None:
 def _leave() -> None:
     if not platforms.is_started():
         return
-    for client in platforms.clients.values():
+    for client in clients.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
     stopped = _stop_threads()
     if not stopped:

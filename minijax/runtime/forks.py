@@ -20,15 +20,17 @@ from typing import Any
 
 from .. import settings
 from ..core import extension, traced
-from . import platforms, stand_ins, xla, xla_on_devices
+from . import platforms, stand_ins, xla
 
 inherited = False  # whether this process has its clients from the one that it was forked from
 
 # What the child may still use: names of types, errors, and what only looks something up.
 _HARMLESS = {
-    "client": """Buffer Device Executable JAXLIB_VERSION PyTreeRegistry BufferSharding
-        XlaRuntimeError backend default_device devices load_lapack our_error
-        placement platforms replicated result_handler""".split(),
+    "client": """Buffer Device Executable JAXLIB_VERSION BufferSharding XlaRuntimeError backend
+        default_device devices our_error placement replicated result_handler""".split(),
+    "compiler": ["load_lapack"],
+    "lib": ["PyTreeRegistry"],
+    "backends": [], "transfers": [],
     "several_devices": "XlaSharding shards sharding_listener tilings xla_sharding".split(),
 }
 # What it may use if a buffer, the first argument, was computed before the fork.
@@ -44,7 +46,7 @@ class _Remains:
     def __getattr__(self, name: str) -> Any:
         if name in _HARMLESS[self._name] and self._module:
             return getattr(self._module, name)
-        if name in _READS[self._name] and self._module:
+        if name in _READS.get(self._name, ()) and self._module:
             return _if_ready(getattr(self._module, name))
         return platforms.refuse_after_fork
 
@@ -93,11 +95,10 @@ def _lose_threads() -> None:
     if not platforms.is_started() or inherited:
         return
     inherited = True
-    xla().lose_threads()
+    xla().lose_threads(platforms.refuse_after_fork)
     _generation.set_process_value(_generation.value + 1)
     stand_ins.update({name: _Remains(name) for name in _HARMLESS})
-    for door in (xla, xla_on_devices):
-        door.cache_clear()
+    xla.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows

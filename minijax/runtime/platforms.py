@@ -1,21 +1,24 @@
 """Chapter 6: the platforms that programs run on, as far as they are known without loading jaxlib.
 
-`client.py` fills `clients`. Modules for accelerators enter themselves in `accelerators`, and
-`distributed.py` enters what a client needs to know of other processes in `peers`.
+Modules for accelerators enter themselves in `accelerators`, and `distributed.py` enters what a
+client needs to know of other processes in `peers`.
 """
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import ml_dtypes
+import numpy as np
+
+from ..core.extension import Extension, point, register
 from ..settings import State, add_traced
-from . import settings, xla
+from . import buffer_readers, clients, settings, xla
 
 # Modules with the functions `is_here()`; `start(load_plugin)`, which makes the client; and
 # `prepare(text, options)`, for modules to compile.
 accelerators: dict[str, Any] = {}
 
-clients: dict[str, Any] = {}  # by platform, each made when it is first needed
 peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 
 # The platform that a function is traced for, if it is not the one that this process uses.
@@ -23,9 +26,20 @@ lowered_for = State("", None, lambda name: name, "A platform that a program is l
 add_traced(lowered_for)
 
 
+def platforms() -> list[str]:
+    """The platforms to be used: those in `jax_platforms`, or all. The first is the default one
+    (`jax_platform_name` comes before others); an accelerator that is not here gives way to others.
+    """
+    wanted = settings.platforms.value or ",".join([*accelerators, "cpu"])
+    names = [*map(canonical_platform, wanted.split(","))]
+    names = [n for n in names if n not in accelerators or accelerators[n].is_here()] or names
+    first = canonical_platform(settings.platform_name.value or "")
+    return [first, *(name for name in names if name != first)] if first else names
+
+
 def program_platform() -> str:
     """The platform that a program is lowered for: "cpu", "cuda" …"""
-    return lowered_for.value or xla().platforms()[0]
+    return lowered_for.value or platforms()[0]
 
 
 def canonical_platform(name: str) -> str:
@@ -55,3 +69,38 @@ def _refuse_other_number(count: int) -> None:
 
 
 settings.num_cpu_devices.guards.append(_refuse_other_number)
+
+
+# ----------------------------------------------------------------------------------------------
+# What `client.py` asks
+
+
+@point
+def program_cache(self) -> Any:
+    """An object that keeps programs, and what the autotuner chose for them, for other processes:
+    `load_or_compile(compile, text, options, devices)` returns what `compile()` returns, and
+    `keep_choice(text, options, devices, choice)` keeps what `recall_choice(text, options, devices)`
+    returns (`None` if it knows none)."""
+
+
+class Platforms(Extension):
+    """Clients of all platforms, and compilation with all options."""
+
+    def client_maker(self, platform):
+        name = canonical_platform(platform) if platform else platforms()[0]
+        return name, lambda: xla("backends").make_client(name)
+
+    def load_program(self, *args, **options):
+        return xla("compiler").load_program(*args, **options)
+
+
+register(Platforms())
+
+
+def _read_packed(buffer: Any, aval: Any) -> np.ndarray:
+    return xla("transfers").read_packed(buffer, aval)
+
+
+buffer_readers.update(dict.fromkeys(map(np.dtype, (
+    ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn,
+)), _read_packed))

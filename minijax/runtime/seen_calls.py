@@ -95,7 +95,7 @@ def tree_registry() -> Any:
 def _copy_registry():
     global _registry
     kinds = ("none", "tuple", "namedtuple", "list", "dict")
-    copy = _registry or xla().PyTreeRegistry(**{f"enable_{kind}": True for kind in kinds})
+    copy = _registry or xla("lib").PyTreeRegistry(**{f"enable_{kind}": True for kind in kinds})
     for node_type in {*registry.values()} - _copied:
         if fields := getattr(node_type, "fields", None):
             copy.register_dataclass_node(node_type.python_type, *map(list, fields))

@@ -14,16 +14,9 @@ import numpy as np
 from jaxlib import _jax, xla_client
 
 from ..core.core import ShapedArray
-from .client import (
-    XlaRuntimeError,
-    compile_options,
-    fetch,
-    is_near,
-    load,
-    our_error,
-    read_foreign,
-    replicated,
-)
+from .client import XlaRuntimeError, fetch, our_error, read_foreign, replicated
+from .compiler import compile_options, load
+from .transfers import is_near
 
 Buffer = xla_client.ArrayImpl
 Device = xla_client.Device

@@ -230,13 +230,13 @@ class Lowered(Stage):
           ValueError: there is no such dialect.
         """
         if dialect == "hlo":
-            return xla().hlo_before_compiling(self._module.text, debug_info)
+            return xla("compiler").hlo_before_compiling(self._module.text, debug_info)
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
         if debug_info:
             return self._module.text
         text = re.sub(_LOCATION, "", self._module.text)
-        return xla().canonical_text(text, self._result_names())
+        return xla("compiler").canonical_text(text, self._result_names())
 
     def _result_names(self) -> Sequence[str]:
         """`result['a'][0]` and so on: what the results of the module are of the function's."""
@@ -251,11 +251,11 @@ class Lowered(Stage):
         """
         if dialect not in (None, "stablehlo", "hlo"):
             raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
-        return xla().compiler_ir(self._module.text, dialect)
+        return xla("compiler").compiler_ir(self._module.text, dialect)
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the cost of a run, before any optimisation: "flops" and so on."""
-        return xla().cost_before_compiling(self._module.text)
+        return xla("compiler").cost_before_compiling(self._module.text)
 
     @public
     def compile(self, compiler_options: dict | None = None) -> Compiled:
@@ -296,15 +296,15 @@ class Compiled(Stage):
 
     def as_text(self) -> str:
         """The optimised program, in HLO."""
-        return self._program.executable.hlo_text()
+        return xla("compiler").hlo_text(self._program.executable)
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the cost of a run: "flops", "bytes accessed" …"""
-        return self._program.executable.cost_analysis()
+        return xla("compiler").cost_analysis(self._program.executable)
 
     def memory_analysis(self) -> Any:
         """The memory of a run: `argument_size_in_bytes`, `temp_size_in_bytes` …"""
-        return self._program.executable.memory_analysis()
+        return self._program.executable.loaded.get_compiled_memory_stats()
 
     @property
     def out_info(self) -> Any:

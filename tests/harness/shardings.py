@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.parallel.meshes.sharding import NamedSharding, Sharding, _memory_kind
 from minijax.parallel.programs.explicit_axes import explicit_sharding
-from minijax.runtime.client import xla_client
+from minijax.runtime.lib import xla_client
 
 
 def is_hlo_sharding_replicated(hc: Any) -> bool:

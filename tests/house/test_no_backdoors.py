@@ -27,7 +27,7 @@ BY_NAME = {
     ("compat/first_use.py", "sys.modules[above]"): "A module without a file is an attribute of its package.",
     ("extend/core/primitives.py", "globals()"): "Its own names: the primitives of all rooms.",
     ("compat/alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
-    ("runtime/client.py", "options.executable_build_options"): "The options for one compilation.",
+    ("runtime/compiler.py", "options.executable_build_options"): "The options for one compilation.",
     ("runtime/structs.py", "changed"): "A struct that it has just made.",
     ("parallel/programs/pmap.py", "jitted"): "A function that it has just made.",
 }

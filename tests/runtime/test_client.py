@@ -12,7 +12,7 @@ import pytest
 
 from minijax.core.core import ShapedArray
 from minijax.errors import JaxRuntimeError
-from minijax.runtime import client
+from minijax.runtime import client, compiler
 
 F32_8 = ShapedArray((8,), np.dtype("float32"))
 DOUBLE = """module @double {
@@ -91,11 +91,11 @@ def test_a_program_runs():
 
 def test_a_program_tells_what_it_costs():
     program = client.compile(DOUBLE, [F32_8])
-    assert program.cost_analysis()["flops"] == 8
-    assert program.memory_analysis().output_size_in_bytes == 32
-    assert "HloModule double" in program.hlo_text()
-    assert client.cost_before_compiling(DOUBLE)["flops"] == 8
-    assert "add(" in client.hlo_before_compiling(DOUBLE)
+    assert compiler.cost_analysis(program)["flops"] == 8
+    assert program.loaded.get_compiled_memory_stats().output_size_in_bytes == 32
+    assert "HloModule double" in compiler.hlo_text(program)
+    assert compiler.cost_before_compiling(DOUBLE)["flops"] == 8
+    assert "add(" in compiler.hlo_before_compiling(DOUBLE)
 
 
 def test_bad_programs_and_bad_options_are_refused():
@@ -147,10 +147,10 @@ def test_the_number_of_devices_is_a_setting():
         import minijax
         minijax.config.update("jax_num_cpu_devices", 3)
         from minijax.core import ShapedArray
-        from minijax.runtime import client
+        from minijax.runtime import client, transfers
         aval = ShapedArray((8,), np.dtype("float32"))
         last = client.devices()[-1]
-        buffer = client.copy_to_device(client.put(np.ones(8, np.float32), aval), last)
+        buffer = transfers.copy_to_device(client.put(np.ones(8, np.float32), aval), last)
         print(len(client.devices()), buffer._sharding.device, client.to_numpy(buffer).sum())
     """)
     assert printed.split() == ["3", "cpu:2", "8.0"]

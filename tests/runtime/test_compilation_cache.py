@@ -260,7 +260,7 @@ def test_a_damaged_file_is_not_used_but_replaced(folder, monkeypatch, name):
     path.write_bytes(DAMAGES[name](whole))
     given = []
     with monkeypatch.context() as patch, cache.min_compile_time(100.0):
-        patch.setattr(xla(), "deserialize", lambda *args: given.append(args))
+        patch.setattr(xla("compiler"), "deserialize", lambda *args: given.append(args))
         with pytest.warns(UserWarning, match=path.name):
             result = compiled()(X)
     assert not given
@@ -338,7 +338,7 @@ def test_many_threads_write_and_read_the_same_file(tmp_path):
 
 def name_of(text="module @jit_f {}", flags=None, device=0):
     devices = (minijax.devices()[device],)
-    return cache.file_name(xla(), text, xla().compile_options(devices, flags), devices)
+    return cache.file_name(text, xla("compiler").compile_options(devices, flags), devices)
 
 
 @pytest.mark.parametrize("change", [
@@ -436,7 +436,7 @@ def test_what_xla_keeps_by_itself_for_gpus(folder, kept, names):
         flags = cache.flags_for_gpus()
         assert sorted(flags) == names
         assert all(value == str(folder / name) for name, value in flags.items() if "llvm" not in name)
-        given = xla().compile_options(minijax.devices()[:1], flags)  # XLA knows these names
+        given = xla("compiler").compile_options(minijax.devices()[:1], flags)  # XLA knows these names
         minijax.jit(lambda x: x + 1).lower(X).compile(flags)
         assert dict(given.env_option_overrides) == flags
     with cache.directory(None):

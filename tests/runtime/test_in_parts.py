@@ -11,14 +11,13 @@ from minijax import lax, nn
 from minijax.runtime import in_parts
 from minijax.runtime.client import (
     Executable,
-    compile_options,
     default_device,
-    load,
     placement,
     put,
     result_handler,
     to_numpy,
 )
+from minijax.runtime.compiler import compile_options, load
 
 ROWS = 1024
 RNG = np.random.default_rng(0)

@@ -18,7 +18,7 @@ import minijax
 from minijax.core.array import Array
 from minijax.core.extension import registered
 from minijax.parallel.programs import placed_array as placed
-from minijax.runtime import cuda, settings, xla, xla_on_devices
+from minijax.runtime import cuda, platforms, settings, xla
 from minijax.runtime.platforms import lowered_for
 from tests.oracle import both, jax
 
@@ -60,9 +60,9 @@ PLATFORMS = [  # jax_platforms, jax_platform_name, is there a GPU -> platforms
 
 @pytest.mark.parametrize("names, first, is_here, expected", PLATFORMS)
 def test_the_platforms_and_their_order(monkeypatch, names, first, is_here, expected):
-    monkeypatch.setitem(xla().accelerators, "cuda", SimpleNamespace(is_here=lambda: is_here))
+    monkeypatch.setitem(platforms.accelerators, "cuda", SimpleNamespace(is_here=lambda: is_here))
     with settings.platforms(names), settings.platform_name(first):
-        assert xla().platforms() == expected
+        assert platforms.platforms() == expected
 
 
 # ----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_a_plugin_that_does_not_load_is_an_error_that_names_it(site):
     library = site("jax_plugins/xla_cuda12/xla_cuda_plugin.so", "no library")
     site("nvidia/cudnn/lib/libcudnn.so.9", "no library")  # is passed over
     with pytest.raises(RuntimeError, match=f"Unable to initialize backend 'cuda'.*{library}"):
-        cuda.start(xla().load_plugin)
+        cuda.start(xla("backends").load_plugin)
 
 
 def test_what_the_plugin_is_started_with(site):
@@ -149,10 +149,10 @@ def test_how_the_plugin_is_loaded(monkeypatch):
     jaxlib = Recorder(load_pjrt_plugin_dynamically="plugin", make_c_api_client="client",
                       generate_pjrt_gpu_plugin_options={"memory_fraction": 0.5})
     extension = Recorder(ffi_types={"a type": 1}, ffi_handlers={"a call": 2})
-    monkeypatch.setattr(xla(), "xla_client", jaxlib)
-    monkeypatch.setattr(xla(), "peers", {"node_id": 1, "num_nodes": 2, "collectives": "gloo",
+    monkeypatch.setattr(xla("backends"), "xla_client", jaxlib)
+    monkeypatch.setattr(xla("backends"), "peers", {"node_id": 1, "num_nodes": 2, "collectives": "gloo",
                                          "distributed_client": "peers"})
-    assert xla().load_plugin("cuda", "the/library.so", extension) == "client"
+    assert xla("backends").load_plugin("cuda", "the/library.so", extension) == "client"
     wanted = [
         ("load_pjrt_plugin_dynamically", "cuda", "the/library.so"),
         ("register_custom_type", "a type", 1, {"platform": "CUDA"}),
@@ -329,7 +329,7 @@ def mesh_of_all(m):
 @pytest.mark.filterwarnings("ignore:backend and device:DeprecationWarning")
 def test_between_platforms_arrays_move_through_the_host(monkeypatch, first, second):
     """jaxlib moves arrays within a platform only. Here all devices count as far from each other."""
-    for module in (xla(), xla_on_devices()):
+    for module in (xla("transfers"), xla("several_devices")):
         monkeypatch.setattr(module, "is_near", lambda buffer, device: False)
 
     def program(m):

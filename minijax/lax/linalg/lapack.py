@@ -96,7 +96,7 @@ def lapack_call(
       attributes: letters, as LAPACK has them, words, and integers.
     """
     if has_lapack():
-        xla().load_lapack()
+        xla("compiler").load_lapack()
     ndim = max(x.aval.ndim for x in operands) if by_columns else 0
     in_types, out_types = [x.type for x in operands], [*map(tensor_type, results)]
     aliases = ", ".join(_alias(i, out, len(results)) for i, out in in_place.items())

@@ -23,7 +23,7 @@ from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_map
-from ...runtime import xla, xla_on_devices
+from ...runtime import xla
 from ..meshes.sharding import Sharding, SingleDeviceSharding
 from ..meshes.visualize import visualize_sharding
 from ..types.stablehlo import add_host_callback
@@ -114,7 +114,7 @@ def _lower(ctx, x, *, callback):
     if places is None or len(places.devices) == 1:
         callback(SingleDeviceSharding(places.devices[0] if places else xla().default_device()))
         return []
-    listener, address = xla_on_devices().sharding_listener(
+    listener, address = xla("several_devices").sharding_listener(
         lambda tiling: callback(sharding_of(tiling, places)))
     add_host_callback(ctx, listener)  # lives as long as the program
     key = "".join(f"\\{byte:02X}" for byte in address)

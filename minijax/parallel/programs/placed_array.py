@@ -32,7 +32,7 @@ from ...lax.reducing import reduce_p
 from ...lax.windowed_reductions import reduce_window_p
 from ...numpy._array_protocols import restored
 from ...remat import remat_p
-from ...runtime import cuda, settings, xla, xla_on_devices
+from ...runtime import cuda, settings, xla
 from ...runtime.dispatch import apply_primitive
 from ...runtime.seen_calls import array_classes, leaf_keys
 from ..meshes.memory_spaces import space_of_kind
@@ -157,7 +157,7 @@ class PlacedArray(Array):
         alive(self)
         if self.sharding.num_devices == 1:
             return [self.shards]
-        return xla_on_devices().shards(self.shards)
+        return xla("several_devices").shards(self.shards)
 
     def _buffers_by_device(self) -> dict:
         """`_shard_buffers`, by the devices that they are on."""
@@ -170,7 +170,8 @@ class PlacedArray(Array):
 
     def _shard_contents(self) -> list[np.ndarray]:
         aval = self._stored_shard_aval()
-        return [xla_on_devices().shard_to_numpy(shard, aval) for shard in self._shard_buffers()]
+        read = xla("several_devices").shard_to_numpy
+        return [read(shard, aval) for shard in self._shard_buffers()]
 
     def _shard_aval(self):
         return self.aval.update(shape=self.sharding.shard_shape(self.aval.shape))
@@ -478,8 +479,8 @@ def xla_sharding(sharding: Sharding, ndim: int):
     devices = sharding._device_assignment
     if len(devices) == 1:
         return xla().placement(devices[0])
-    return xla_on_devices().xla_sharding(devices, tile_assignment(sharding, ndim),
-                                         is_unreduced(sharding))
+    return xla("several_devices").xla_sharding(devices, tile_assignment(sharding, ndim),
+                                               is_unreduced(sharding))
 
 
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
@@ -506,11 +507,11 @@ def buffer_on(x: Any, aval: ShapedArray, device):
     if type(x) is PlacedArray:
         alive(x)
         if x.sharding.num_devices == 1:
-            return xla().copy_to_device(x.shards, device)
+            return xla("transfers").copy_to_device(x.shards, device)
         if x.is_fully_replicated:
             return place_shards([x._buffer_near(device)], aval, on_one_device(device)).shards
     elif type(x) is Array and (x._buffer is not None or device is xla().default_device()):
-        return xla().copy_to_device(buffer_of(x, aval), device)
+        return xla("transfers").copy_to_device(buffer_of(x, aval), device)
     if isinstance(x, Array):
         return xla().put(np.asarray(x._numpy(), order="C"), stored(aval), device, owned=True)
     return xla().put(stored_contents(x, aval), stored(aval), device)
@@ -529,5 +530,5 @@ def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committ
     """An array from its parts: for each device of this process a buffer on it, or a NumPy array
     that is never written to again."""
     where = xla_sharding(sharding, aval.ndim)
-    buffer = xla_on_devices().put_shards(stored(aval), where, list(parts))
+    buffer = xla("several_devices").put_shards(stored(aval), where, list(parts))
     return PlacedArray(None, Place(aval, sharding, committed), buffer)

@@ -32,9 +32,10 @@ from ...core.extension import Extension, register
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 from ...core.jit import Program, Spec, array_of, lower, runner
 from ...core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
-from ...runtime import timed, xla, xla_on_devices
+from ...runtime import timed, xla
+from ...runtime.effects import run_with_token
 from ...runtime.modules import asked
-from ...runtime.platforms import canonical_platform, lowered_for
+from ...runtime.platforms import canonical_platform, lowered_for, platforms
 from ...runtime.structs import ShapeDtypeStruct
 from ..meshes.layouts import Format
 from ..meshes.memory_spaces import MemorySpace, is_elsewhere
@@ -180,7 +181,7 @@ class Places(NamedTuple):
 def _for_platform(device):
     """A context for the platform of a device, if it is not the default one."""
     name = canonical_platform(getattr(device, "platform", "cpu"))
-    return nullcontext() if name == xla().platforms()[0] else lowered_for(name)
+    return nullcontext() if name == platforms()[0] else lowered_for(name)
 
 
 def _as_said(ctx, x, sharding):
@@ -601,10 +602,11 @@ class _PartitionedProgram(PlacedProgram):
     __slots__ = ()
 
     def __init__(self, module, jaxpr, options, places):
-        xla = xla_on_devices()
-        loaded = xla.partitioned(module.text, places.devices, options, **module.for_compiler)
+        on_devices = xla("several_devices")
+        loaded = on_devices.partitioned(module.text, places.devices, options, **module.for_compiler)
         in_avals, asked = _known(module, jaxpr, places)
-        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla.tilings(loaded))
+        tilings = on_devices.tilings(loaded)
+        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *tilings)
         self._set(loaded, module, jaxpr, ins, outs, True, places)
 
     def _runner(self, effects):
@@ -666,7 +668,7 @@ _MESSAGES = ("all-reduce", "all-gather", "all-to-all", "collective", "reduce-sca
 
 def _has_messages(executable) -> bool:
     """Whether the devices exchange messages while they run a program."""
-    text = executable.hlo_text()
+    text = xla("compiler").hlo_text(executable)
     return any(word in text for word in _MESSAGES)
 
 
@@ -675,6 +677,6 @@ def run_with_messages(executable, buffers: list) -> list:
     with _flight_lock:  # programs start in the same order on all devices
         if len(_in_flight) >= MOST_IN_FLIGHT:
             xla().wait(_in_flight.popleft())
-        outs, token = executable.run_with_token(buffers)
+        outs, token = run_with_token(executable, buffers)
         _in_flight.append(token)
     return outs
