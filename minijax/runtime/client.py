@@ -183,7 +183,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def read_foreign(buffer: Buffer, aval: ShapedArray) -> np.ndarray:
+def read_foreign(buffer, aval):
     """A computed buffer's contents; NumPy's buffer protocol has no letter for this element type.
 
     The bytes are viewed as of type `aval`. The view keeps the DLPack capsule, and so the bytes.
