@@ -28,7 +28,6 @@ BY_NAME = {
     ("extend/core/primitives.py", "globals()"): "Its own names: the primitives of all rooms.",
     ("compat/alias.py", "copy"): "A module that `import jax` finds, which it has just made.",
     ("runtime/compiler.py", "options.executable_build_options"): "The options for one compilation.",
-    ("runtime/structs.py", "changed"): "A struct that it has just made.",
     ("parallel/programs/pmap.py", "jitted"): "A function that it has just made.",
 }
 # Imported objects whose attributes are meant to be assigned: name -> why.
