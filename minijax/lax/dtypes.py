@@ -119,11 +119,14 @@ class prng_key(extended):
 
 def of_any_size(value: Any, dtype: Any) -> Any:
     """A value that is to be converted to `dtype`. An integer becomes a NumPy number that holds it:
-    floats take integers of any size, and integer types the lowest bits of 64.
+    floats take integers of any size, and integer types the lowest bits of 64. A complex number
+    is true if any part of it is.
 
     Raises:
       OverflowError: an integer of more bits, for another type than floats.
     """
+    if isinstance(value, complex | np.complexfloating) and dtype == bool:
+        return bool(value)
     if type(value) is not int and not isinstance(value, np.integer):
         return value
     if issubdtype(dtype, np.inexact):

@@ -407,9 +407,10 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
     choices = promote_dtypes(*ensure_arraylikes("select", default, *choicelist))
-    conditions = stack_p.bind(*promote_dtypes(*broadcast_arrays(False, *condlist)), axis=0)
+    truths = [asarray(condition, dtype=bool) for condition in condlist]
+    conditions = stack_p.bind(*broadcast_arrays(False, *truths), axis=0)
     index_dtype = default_int_dtype()
-    first = argmax_p.bind(convert(conditions, np.dtype(bool)), axes=(0,), index_dtype=index_dtype)
+    first = argmax_p.bind(conditions, axes=(0,), index_dtype=index_dtype)
     return lax.select_n(*broadcast_together(first, *choices))
 
 
