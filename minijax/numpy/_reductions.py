@@ -40,6 +40,7 @@ from ._arguments import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
+    to_bool,
     user_dtype,
 )
 from ._select import _where
@@ -69,7 +70,8 @@ def _to_numeric(x):
 
 
 def _to_bool(x):
-    return convert(complex_numbers.real(x) if complex_input(x) else x, np.dtype(bool))
+    """Elementwise: is `x` other than zero? A complex number is if any part is, as in NumPy."""
+    return to_bool(x) if complex_input(x) else convert(x, np.dtype(bool))
 
 
 SUM = Reduction("sum", reduce_sum_p, lax.add, 0, _to_numeric,

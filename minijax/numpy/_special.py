@@ -37,6 +37,7 @@ from ._arguments import (
     promote_args_inexact,
     promote_dtypes,
     promote_dtypes_inexact,
+    to_bool,
 )
 from ._constructors import array, asarray, on_device
 from ._indexing import nonzero_of_size
@@ -407,7 +408,7 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
     choices = promote_dtypes(*ensure_arraylikes("select", default, *choicelist))
-    truths = [asarray(condition, dtype=bool) for condition in condlist]
+    truths = map(to_bool, ensure_arraylikes("select", *condlist))
     conditions = stack_p.bind(*broadcast_arrays(False, *truths), axis=0)
     index_dtype = default_int_dtype()
     first = argmax_p.bind(conditions, axes=(0,), index_dtype=index_dtype)
