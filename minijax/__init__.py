@@ -141,7 +141,7 @@ from .compat.options import (
     remove_size_one_mesh_axis_from_type,
     thread_guard,
 )
-from .compat.absent import show_absent as _show_absent
+from .compat.absent import show_absent as _show_absent, with_absent_names as _with_absent_names
 
 _show_absent(__name__)
 from .compat import core as _core, jaxpr as _jaxpr, objects as _objects, params as _params
@@ -159,7 +159,7 @@ _PLACES = dict.fromkeys("""
     stages _src""".split(), "")
 _PLACES["Device"] = "runtime.client"  # jaxlib's class
 
-__getattr__ = _loaded_on_first_use(__name__, _PLACES)
+__getattr__ = _with_absent_names(__name__, _loaded_on_first_use(__name__, _PLACES))
 
 
 def __dir__():

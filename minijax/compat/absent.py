@@ -76,6 +76,17 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     "extend.core": {"effects are ordered without tokens.": "AbstractToken Token"},
 }
 
+# module -> names that JAX had before 0.10 -> what to use in their place
+REMOVED: dict[str, dict[str, str]] = {
+    "": dict.fromkeys(["device_put_replicated", "device_put_sharded"], "jax.device_put"),
+    "core": {"get_aval": "jax.typeof"} | {name: f"jax.extend.core.{name}" for name in """
+        AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs take_current_trace
+        unmapped_aval""".split()},
+    "lax": {"pvary": "jax.lax.pcast(..., to='varying')"},
+    "numpy": {"fix": "jax.numpy.trunc"},
+    "scipy.special": {"sph_harm": "jax.scipy.special.sph_harm_y"},
+}
+
 
 class Absent(type):
     """The class of what stands for a function or a class that minijax does not have. It is a class,
@@ -118,13 +129,17 @@ def with_absent_names(module: str, others: Callable[[str], Any] | None = None) -
       others: the module's own `__getattr__`, if it needs one.
     """
     place = module.partition(".")[2]
-    reasons = {name: reason for reason, names in ABSENT_NAMES[place].items()
+    reasons = {name: reason for reason, names in ABSENT_NAMES.get(place, {}).items()
                for name in names.split()}
+    removed = REMOVED.get(place, {})
 
     @public
     def __getattr__(name: str) -> Any:
         if name in reasons:
             return _absent(place, name, reasons[name])
+        if name in removed:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}: JAX removed it. "
+                                 f"Use {removed[name]}.")
         if others is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return others(name)

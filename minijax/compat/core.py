@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks.core import not_a_value
 from ..checks.typecheck import check_jaxpr
-from ..core import dtypes, later
+from ..core import dtypes, later, removed
 from ..core.array import Array, as_array
 from ..core.batching import BatchTrace
 from ..core.core import (
@@ -28,6 +28,7 @@ from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
 from ..pytree.arguments import valid_jaxtype
 from . import traces
+from .absent import REMOVED
 
 
 def find_top_trace(args: Sequence = ()) -> Trace:
@@ -115,6 +116,7 @@ pytype_aval_mappings.update(
     {number: _type_of_subclass(number) for number in (int, float, complex)}
     | dict.fromkeys([bool, np.ndarray, Array, Tracer, *filter(_is_number, np.sctypeDict.values())],
                     _type_of_array))
+removed.update(REMOVED["core"])
 later.update(AbstractValue=ShapedArray, Trace=traces.Trace, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings, Value=Any,
              OutputType=tuple[ShapedArray, ...], no_axis_name=None)  # `vmap` without a name

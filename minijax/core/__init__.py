@@ -17,7 +17,13 @@ ParamDict = dict
 later: dict = {}
 
 
+# Names that JAX removed -> what to use in their place.
+removed: dict = {}
+
+
 def __getattr__(name):
     if name in later:
         return later[name]
+    if name in removed:
+        raise AttributeError(f"jax.core.{name} was removed from JAX. Use {removed[name]}.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from ..compat.absent import with_absent_names as _with_absent_names
 from ..compat.first_use import (
     loaded_on_first_use as _loaded_on_first_use,
     public_names as _public_names,
@@ -378,7 +379,7 @@ s_, index_exp = _np.s_, _np.index_exp
 if _typing.TYPE_CHECKING:
     from . import linalg
 
-__getattr__ = _loaded_on_first_use(__name__, {"linalg": ""})
+__getattr__ = _with_absent_names(__name__, _loaded_on_first_use(__name__, {"linalg": ""}))
 __all__ = sorted([*_public_names(__name__, ["fft"]), "linalg"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pkgutil
+import re
 import textwrap
 import warnings
 from types import ModuleType
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.compat.absent import ABSENT, ABSENT_NAMES
+from minijax.compat.absent import ABSENT, ABSENT_NAMES, REMOVED
 from tests.oracle import jax
 from tools import differences
 from tools.differences import IGNORED, MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
@@ -67,6 +68,16 @@ def test_absent_names_can_be_imported_and_not_called(where):
         assert not isinstance(1.0, stand_in)
         with pytest.raises(NotImplementedError, match=f"{name}: minijax does not have `jax.{where}.{name}`"):
             stand_in(1.0, option=2)
+
+
+@pytest.mark.parametrize("where", REMOVED)
+def test_names_that_jax_removed_say_what_to_use(where):
+    for name, instead in REMOVED[where].items():
+        theirs, ours = (differences.module(library, where) for library in ("jax", "minijax"))
+        with pytest.raises(AttributeError):
+            getattr(theirs, name)
+        with pytest.raises(AttributeError, match=re.escape(f"Use {instead}")):
+            getattr(ours, name)
 
 
 def test_no_name_is_declared_twice():

@@ -1,5 +1,6 @@
 """Special functions, under the names of `jax.scipy.special`."""
 
+from ...compat.absent import with_absent_names as _with_absent_names
 from ...numpy._softmax import logsumexp
 from .bessel import bessel_jn, i0, i0e, i1, i1e
 from .entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
@@ -29,3 +30,5 @@ from .hypergeometric import hyp1f1, hyp2f1
 from .legendre import lpmn, lpmn_values, sph_harm_y
 from .logarithmic import sici, spence
 from .softmaxes import log_softmax, softmax
+
+__getattr__ = _with_absent_names(__name__)
