@@ -80,7 +80,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
 REMOVED: dict[str, dict[str, str]] = {
     "": dict.fromkeys(["device_put_replicated", "device_put_sharded"], "jax.device_put"),
     "core": {"get_aval": "jax.typeof"} | {name: f"jax.extend.core.{name}" for name in """
-        AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs take_current_trace
+        AbstractToken TraceTag call_impl mapped_aval subjaxprs take_current_trace
         unmapped_aval""".split()},
     "lax": {"pvary": "jax.lax.pcast(..., to='varying')"},
     "numpy": {"fix": "jax.numpy.trunc"},
