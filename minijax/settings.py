@@ -31,7 +31,7 @@ _FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 _changes = 0  # of all settings, in all threads
 _overrides_in_force = 0  # in all threads
 common_context: int | None = None  # the answer of `trace_context` if it is the same in all threads
-changes_lock = threading.Lock()
+changes_lock = threading.RLock()
 
 
 def count_change() -> None:

@@ -159,7 +159,7 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
 def kept_program(jaxpr: ClosedJaxpr, spec: Spec, places: Any, make_module: Callable) -> Program:
     """The program of the module that `make_module` makes, kept while the jaxpr lives."""
     cache = cache_of(programs, jaxpr, (spec, places))
-    with cache.setdefault("lock", threading.Lock()):  # the first thread compiles, others wait
+    with cache.setdefault("lock", threading.RLock()):  # the first thread compiles, others wait
         if "program" not in cache:
             compile = compile_module if places is None else places.compile
             cache["program"] = compile(make_module(), jaxpr, dict(spec.options))

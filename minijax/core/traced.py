@@ -70,7 +70,7 @@ def by_place(statics: tuple) -> dict[int | str, Any]:
 
 
 _CACHE_LIMIT = 4096
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may call a traced function, too
 traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 

@@ -72,7 +72,7 @@ def _traced_variables(frames: Sequence[Frame]) -> tuple[list, Callable]:
     return [x for _, _, leaves, _ in flat for x in leaves if isinstance(x, Tracer)], fill
 
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 
 
 @api_boundary

@@ -23,7 +23,7 @@ logging_level = choice_state(
     ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", None), "NOTSET",
     "From which level on the library's log is shown on stderr; NOTSET leaves that to `logging`.")
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 class _Listeners:

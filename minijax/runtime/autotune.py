@@ -333,7 +333,7 @@ class Tuner:
 
     def forget(self) -> None:
         """Begin anew: a forked process has no thread."""
-        self._turn = threading.Condition(threading.Lock())
+        self._turn = threading.Condition()
         self._waiting: deque[Tuning] = deque()
         self._works = self._leaves = False
         dispensable.clear()

@@ -62,7 +62,7 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
 class _Running:
     """The trace that is being recorded, and the server that waits for requests."""
 
-    lock = threading.Lock()
+    lock = threading.RLock()
     session: Any = None
     log_dir = ""
     for_perfetto = False

@@ -78,7 +78,7 @@ _buffers: dict[tuple, Any] = cache_of(traces, _buffer, "buffers")
 
 _registry: Any = None
 _copied = {*BUILTIN_NODE_TYPES}  # the node types that the copy has
-_copying = threading.Lock()
+_copying = threading.RLock()
 
 
 def tree_registry() -> Any:

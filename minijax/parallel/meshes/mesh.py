@@ -39,7 +39,7 @@ from .mesh_utils import create_device_mesh, mesh_sizes
 # Values that exist once: equal ones are one object, so comparing and hashing them costs nothing.
 
 _interned: WeakValueDictionary[tuple, Any] = WeakValueDictionary()
-_interning = threading.Lock()
+_interning = threading.RLock()
 
 
 def interned(cls: type, *key: Hashable, make: Callable[[], Any]) -> Any:

@@ -662,7 +662,7 @@ def on_all_devices(ctx, values: list) -> list:
 # threads: if too many are started before the first is done, they can take each other's threads.
 MOST_IN_FLIGHT = 16
 _in_flight: deque = deque()
-_flight_lock = threading.Lock()
+_flight_lock = threading.RLock()
 _MESSAGES = ("all-reduce", "all-gather", "all-to-all", "collective", "reduce-scatter")
 
 
