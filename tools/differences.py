@@ -324,15 +324,9 @@ OTHERWISE: dict[str, list[str]] = {
     "are those of a traced derivative": [
         "jax.grad(lambda x: jax.lax.pow(x, x))(0.5).weak_type",
         "jax.jvp(lambda x: jax.scipy.special.rel_entr(x, x), (0.5,), (0.5,))[1].weak_type"],
-<<<<<<< HEAD
-=======
-    "values that are not arrays are not mapped over shards": [
-        "__import__('importlib').import_module(jax.__name__ + '.experimental.hijax')."
-        "HiPspec() == 1"],
     "a complex number is true if any part of it is, as in NumPy; JAX drops the imaginary parts": [
         "jnp.any(np.array([1j]))", "jnp.all(np.complex64(1j))",
         "jnp.piecewise(jnp.arange(2.), [jnp.array([1j, 0])], [1, 2])"],
->>>>>>> e297389b (any, all and select take a complex number as true if any part of it is)
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 
