@@ -99,7 +99,8 @@ from .runtime.processes import (
 )
 from .runtime.settings import default_device
 from .parallel.programs.explicit_axes import reshard
-from .parallel.meshes.mesh import make_mesh, set_mesh
+from .parallel.meshes.mesh import make_mesh
+from .parallel.meshes.mesh_in_force import set_mesh
 from .parallel.meshes.partition_spec import P
 from .parallel.programs.placed_array import Shard
 from .parallel.programs.device_put import device_put, live_arrays

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from minijax.core.extension import register, remove
-from minijax.parallel.programs.placed_array import placed_evaluation, placed_operands
+from minijax.parallel.programs.eager_operations import placed_evaluation, placed_operands
 
 
 def calls_in(program: Callable[[], object]) -> int:

@@ -41,7 +41,7 @@ ROOMS = {
         "runtime.settings", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
-        "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules",
+        "checks.jit", "runtime.jit", "runtime.jit_equations", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
         "runtime.client", "runtime.compiler", "runtime.backends", "runtime.transfers",
         "runtime.lib", "runtime.devices", "runtime.effects",

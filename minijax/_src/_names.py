@@ -179,7 +179,7 @@ class RClass(_Joined):
 
 # chapter 14
 from ..runtime import distributed
-from ..runtime.jit import UNSPECIFIED
+from ..runtime.jit_equations import UNSPECIFIED
 from ..runtime.processes import process_count, process_index
 
 UnspecifiedValue = type(UNSPECIFIED)

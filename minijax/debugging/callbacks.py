@@ -52,13 +52,13 @@ from ..lax.control_flow.common import chosen_effects
 from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
-from ..parallel.collectives.functions import axis_index
+from ..parallel.collectives.exchanges import axis_index
 from ..parallel.meshes.mesh import AxisType
 from ..parallel.meshes.partition_spec import P
 from ..parallel.meshes.sharding import NamedSharding, SingleDeviceSharding
-from ..parallel.programs.placed_array import sees_to_places
+from ..parallel.programs.eager_operations import sees_to_places
+from ..parallel.programs.program_places import on_all_devices
 from ..parallel.programs.shard_map_primitive import Scope, inside, shard_map_p
-from ..parallel.programs.spmd import on_all_devices
 from ..parallel.types.stablehlo import add_host_callback, devices_of_module, manual_context
 from ..pytree.arguments import valid_jaxtype
 from ..pytree.names import leaf_names

@@ -12,7 +12,7 @@ from typing import Any
 from ..source import user_stacklevel
 from ..parallel.meshes import mesh as _meshes
 from ..parallel.meshes.partition_spec import P as _P
-from ..runtime.jit import UNSPECIFIED as _UNSPECIFIED
+from ..runtime.jit_equations import UNSPECIFIED as _UNSPECIFIED
 
 Index = int | slice | tuple[int | slice, ...]
 MeshAxisName = Any

@@ -131,9 +131,16 @@ from ..parallel.types.varying_axes import pcast
 from ..parallel.collectives.primitives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
 )
-from ..parallel.collectives.functions import (
-    all_gather, all_to_all, axis_index, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
-    psum_scatter, pswapaxes,
+from ..parallel.collectives.reductions import pmax, pmean, pmin, psum
+from ..parallel.collectives.exchanges import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    pbroadcast,
+    ppermute,
+    pshuffle,
+    psum_scatter,
+    pswapaxes,
 )
 
 # chapter 9

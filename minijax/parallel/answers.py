@@ -10,15 +10,14 @@ from ..core.extension import Extension, register
 from ..runtime.placements import AllPlacements
 from .meshes.layouts import format_of_struct
 from .programs.device_put import place_new
+from .programs.eager_operations import jit_params
 from .programs.explicit_axes import manual_axes, memory_space, type_sharding
 from .programs.jit_shardings import check_arguments, program_formats, shardings_of_jit
 from .programs.out_sharding import bind, call, filled, permuted, resharded, transposed
-from .programs.placed_array import jit_params
 from .programs.reshard import placement_of_batch, sharded_like
 from .programs.shape_structs import sharding_of, struct_placement, struct_sharding
 from .programs.shard_map_printing import known_value, tracer_text
-from .types.placement import varying_axes
-from .types.sharding_rules import (
+from .types.join import (
     cotangent_fits,
     given_placement,
     join_memories,
@@ -26,6 +25,7 @@ from .types.sharding_rules import (
     memory_hint,
     tangent_hint,
 )
+from .types.placement import varying_axes
 from .types.stablehlo import check_sliced, part_lowered
 from .types.varying_axes import join_varying, pcast_text, varying_like, varying_tangent_hint
 

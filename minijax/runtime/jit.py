@@ -16,7 +16,6 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ from ..core.api_util import fun_signature
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
-from ..core.extension import Extension, hooks, point, register
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
+from ..core.extension import hooks, point
+from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import (
     JitFunction,
     Program,
@@ -40,14 +39,15 @@ from ..core.jit import (
     program_of,
 )
 from ..core.lowering import used_variables
-from ..core.staging import shapes_only, staging_rules, weakref_cache
+from ..core.staging import shapes_only
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..settings import trace_context
-from ..source import SourceInfo, fun_name, user_location
-from .modules import Asked, DonatingModule, ProgramModule, asked
+from ..source import fun_name
+from .jit_equations import OF_OPERANDS, UNSPECIFIED, passing_what_is_read
+from .modules import Asked, asked
 from .placements import placements
 from .seen_calls import NONES, Entry, Plan, leaf_keys, tree_registry
 from .settings import cpu_autotune
@@ -56,16 +56,6 @@ from .structs import ShapeDtypeStruct
 
 # ----------------------------------------------------------------------------------------------
 # Options
-
-
-class _Unspecified:
-    """The default of `in_shardings` and `out_shardings`."""
-
-    def __repr__(self):
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = _Unspecified()
 
 
 class JitPlacement(NamedTuple):
@@ -446,7 +436,7 @@ class PjitFunction(JitFunction):
             return super()._bind(call, tracing)
         references = [x for x in outside if not _is_array(x)]
         params = {name: (*value[len(outside):], *value[:len(references)])
-                  if name in _OF_OPERANDS else value
+                  if name in OF_OPERANDS else value
                   for name, value in self._params(call, tracing).items()}
         return jit_p.bind(*call.leaves, *references, jaxpr=_references_last(tracing), **params)
 
@@ -472,9 +462,6 @@ class PjitFunction(JitFunction):
         return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
 
 
-_OF_OPERANDS = ("donated_invars", "in_shardings")  # an entry for each operand
-
-
 _with_references_last: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -496,100 +483,3 @@ def _references_last(tracing: Tracing) -> ClosedJaxpr:
         known = _with_references_last.setdefault(closed, known)
     return known
 
-
-# ----------------------------------------------------------------------------------------------
-# Rules of the primitive
-
-
-def _evaluate(rule, *args, donated_invars=(), inline=False, ctx_mesh=None, placement=None,
-              **params):
-    """The mesh of the context is for readers of jaxprs. The program runs where its arguments lie,
-    and where its own equations say."""
-    return rule(*args, more=Asked(donated_invars, placement), **params)
-
-
-def _stage(trace, args, params):
-    """One equation. If the user asked for `inline`, and for no shardings, the equations of the
-    function."""
-    checks.options_of_whole_programs(params)
-    if params.get("inline") and "in_shardings" not in params:
-        return eval_jaxpr(_called_here(params["jaxpr"].jaxpr), params["jaxpr"].consts, *args)
-    return trace.default_process_primitive(jit_p, args, params)
-
-
-@weakref_cache
-def passing_what_is_read(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr whose calls of jitted functions pass them only what they read."""
-    eqns = [_without_unread(eqn) if eqn.primitive is jit_p else eqn for eqn in jaxpr.jaxpr.eqns]
-    return ClosedJaxpr(jaxpr.jaxpr.replace(eqns=eqns), jaxpr.consts)
-
-
-def _without_unread(eqn: JaxprEqn) -> JaxprEqn:
-    """The call of a jitted function without the operands that the function does not read."""
-    inner = passing_what_is_read(eqn.own_params["jaxpr"])
-    used = used_variables(inner.jaxpr)
-    read = [v in used for v in inner.jaxpr.invars]
-    inner = ClosedJaxpr(inner.jaxpr.replace(invars=[*compress(inner.jaxpr.invars, read)]),
-                        inner.consts)
-    params = {name: tuple(compress(eqn.own_params[name], read)) for name in _OF_OPERANDS
-              if name in eqn.own_params}
-    return eqn.replace(invars=[*compress(eqn.invars, read)],
-                       params=eqn.own_params | params | {"jaxpr": inner})
-
-
-def _called_here(jaxpr: Jaxpr) -> Jaxpr:
-    """The same jaxpr, whose equations come from the line that is running now."""
-    location = user_location()
-    return jaxpr.replace(eqns=[
-        eqn.replace(source_info=SourceInfo(location, eqn.source_info.names))
-        if eqn.source_info else eqn for eqn in jaxpr.eqns])
-
-
-staging_rules[jit_p] = _stage
-
-
-def _by_operand(rule, params, in_sources, out_sources, shared) -> dict:
-    """An operand of a transformed call is donated if the operand that it comes from is donated. If
-    the call is split, nothing is, because the other part may need the buffer.
-
-    Tangents and cotangents have the shardings of their primals.
-    """
-    old = params.get("donated_invars")
-    if old is None:  # the core's own `jit` made the call
-        return {}
-    changed = {"donated_invars": tuple(
-        not shared and i is not None and i >= 0 and old[i] for i in in_sources)}
-    if "in_shardings" in params:
-        ins, outs = params["in_shardings"], params["out_shardings"]
-        changed["in_shardings"] = _from_sources(in_sources, ins, outs)
-        changed["out_shardings"] = _from_sources(out_sources, outs, ins)
-    return changed
-
-
-def _from_sources(sources, own, others) -> tuple:
-    """An entry for each source; those of cotangents are among the `others`."""
-    return tuple(UNSPECIFIED if i is None else own[i] if i >= 0 else others[~i] for i in sources)
-
-
-_rules = {"evaluation": _evaluate, "operands": _by_operand}
-
-# ----------------------------------------------------------------------------------------------
-# The extension
-
-
-class JitOptions(Extension):
-    """Jitted functions take all options of `jax.jit`."""
-
-    def rule_of_call(self, kind, primitive, rule, /, *args, **params):
-        own = _rules.get(kind) if primitive is jit_p else None
-        return rule(*args, **params) if own is None else own(rule, *args, **params)
-
-    def program_module(self, module, jaxpr, spec):
-        if not any(asked(spec).donated_invars):
-            return ProgramModule(f"jit_{spec.name}")
-        module = DonatingModule(jaxpr, spec)
-        checks.donations(jaxpr, module.not_donated)
-        return module
-
-
-register(JitOptions())

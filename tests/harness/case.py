@@ -34,7 +34,8 @@ from minijax.core.operators import promote_dtypes, promote_dtypes_inexact
 from minijax.core.tree import tree_flatten, tree_map, tree_unflatten
 from minijax.debugging import monitoring
 from minijax.lax import dot_general_p
-from minijax.parallel.meshes.mesh import AxisType, Mesh, make_mesh, set_mesh
+from minijax.parallel.meshes.mesh import AxisType, Mesh, make_mesh
+from minijax.parallel.meshes.mesh_in_force import set_mesh
 from minijax.runtime.devices import devices
 from minijax.runtime.processes import local_devices
 from tests.harness import config as _config

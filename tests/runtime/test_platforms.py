@@ -17,7 +17,7 @@ import pytest
 import minijax
 from minijax.core.array import Array
 from minijax.core.extension import registered
-from minijax.parallel.programs import placed_array as placed
+from minijax.parallel.programs import eager_operations
 from minijax.runtime import cuda, platforms, settings, xla
 from minijax.runtime.platforms import lowered_for
 from tests.oracle import both, jax
@@ -257,8 +257,8 @@ def test_where_lapack_is_not_xla_does_what_it_can(program, dtype):
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Eager operations are compiled, as where the default device is a GPU."""
-    monkeypatch.setattr(placed, "default_is_accelerator", lambda: True)
-    with registered(placed.placed_evaluation):
+    monkeypatch.setattr(eager_operations, "default_is_accelerator", lambda: True)
+    with registered(eager_operations.placed_evaluation):
         yield
 
 
@@ -409,4 +409,4 @@ def test_nans_are_found_wherever_arrays_lie(where, settings_are_on):
 
 def test_without_an_accelerator_numpy_evaluates():
     assert jax.default_backend() == minijax.default_backend() == "cpu"
-    assert not placed.default_is_accelerator()
+    assert not eager_operations.default_is_accelerator()

@@ -26,7 +26,7 @@ from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
 from ...lax.families import all_at_front
-from ...parallel.programs.placed_array import sees_to_places
+from ...parallel.programs.eager_operations import sees_to_places
 from ...pytree.registration import register_pytree_node
 from ...runtime.structs import ShapeDtypeStruct
 from ...source import format_location, user_location

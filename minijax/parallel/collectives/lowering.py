@@ -32,7 +32,7 @@ from ...lax import elementwise, reductions
 from ...lax.families import emit_region
 from ..types.stablehlo import manual_context, mesh_symbol
 from ..types.varying_axes import axis_tuple
-from .functions import senders
+from .exchanges import senders
 from .primitives import (
     all_gather_invariant_p,
     all_gather_p,

@@ -4,7 +4,7 @@ An axis has a name, or it is a dimension of the operand, an int: `vmap` makes a 
 A type rule finds the shape of the result and, where types say so, the axes along which it varies
 (`types/varying_axes.py`) or is unreduced or reduced (`types/unreduced.py`).
 
-The functions for users are in `functions.py`.
+The functions for users are in `reductions.py` and `exchanges.py`.
 """
 
 from __future__ import annotations

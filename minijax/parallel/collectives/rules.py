@@ -43,15 +43,7 @@ from ..types.varying_axes import (
     vary_unreduced_cast_p,
     varying,
 )
-from .functions import (
-    all_gather,
-    axis_index,
-    ppermute,
-    psum,
-    psum_invariant,
-    psum_scatter,
-    senders,
-)
+from .exchanges import all_gather, axis_index, ppermute, psum_scatter, senders
 from .primitives import (
     all_gather_invariant_p,
     all_gather_p,
@@ -69,6 +61,7 @@ from .primitives import (
     unreduced_psum_p,
     unreduced_reduce_scatter_p,
 )
+from .reductions import psum, psum_invariant
 
 # ----------------------------------------------------------------------------------------------
 # Shapes

@@ -148,16 +148,16 @@ def sharding_of_format(entry: Any, what: str) -> Any:
     return entry.sharding
 
 
-def default_format(ndim: int, sharding: Sharding) -> Format:
-    """The format of arrays of `ndim` dimensions with this sharding."""
-    return Format(Layout(range(ndim), ()), sharding)
+def default_format(x: Any, sharding: Sharding) -> Format:
+    """The format of an array, or of a type, with this sharding."""
+    return Format(Layout(range(x.ndim), ()), sharding)
 
 
 def _format(x: Any) -> Format:
     """The layout and the sharding; random keys have none."""
     if not isinstance(x.dtype, np.dtype):
         raise AttributeError("An array of random keys has no `format`.")
-    return default_format(x.ndim, x.sharding)
+    return default_format(x, x.sharding)
 
 
 def format_of_struct(struct: ShapeDtypeStruct) -> Format:

@@ -18,63 +18,21 @@ import math
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...checks.sequences import iterable
 from ...core.boundary import public
-from ...core.core import eval_trace, state
 from ...runtime.devices import devices as all_devices
 from ...settings import Override, State, add_traced
 from ...source import user_stacklevel
+from .interned import Immutable, interned
 from .mesh_utils import create_device_mesh, mesh_sizes
-
-# ----------------------------------------------------------------------------------------------
-# Values that exist once: equal ones are one object, so comparing and hashing them costs nothing.
-
-_interned: WeakValueDictionary[tuple, Any] = WeakValueDictionary()
-_interning = threading.RLock()
-
-
-def interned(cls: type, *key: Hashable, make: Callable[[], Any]) -> Any:
-    """The one object of a class with this key; `make` makes it the first time."""
-    found = _interned.get((cls, *key))
-    if found is None:
-        with _interning:  # another thread may have made it meanwhile
-            found = _interned.setdefault((cls, *key), make())
-    return found
-
-
-class Immutable:
-    """An object whose attributes are set while it is made, by `_new`, and never again."""
-
-    __slots__ = ()
-
-    @classmethod
-    def _new(cls, **attributes: Any) -> Any:
-        self = object.__new__(cls)
-        for name, value in attributes.items():
-            object.__setattr__(self, name, value)
-        return self
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"cannot assign to {name!r}: a {type(self).__name__} never changes.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"cannot delete {name!r}: a {type(self).__name__} never changes.")
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: dict) -> Any:
-        return self
-
 
 # ----------------------------------------------------------------------------------------------
 # Meshes
@@ -472,112 +430,3 @@ class _Entered(threading.local):
 
 _entered = _Entered()
 
-
-class use_abstract_mesh:
-    """`with use_abstract_mesh(mesh):` lets tracing find an abstract mesh.
-
-    Raises:
-      ValueError: it is no `AbstractMesh`, or of another size than the one already in force.
-
-    >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("x",))):
-    ...     jax.sharding.get_abstract_mesh()
-    AbstractMesh('x': 2, axis_types=(Auto,))
-    """
-
-    def __init__(self, mesh: AbstractMesh) -> None:
-        if not isinstance(mesh, AbstractMesh):
-            raise ValueError("use_abstract_mesh: expected a jax.sharding.AbstractMesh, "
-                             f"got {type(mesh)}. A Mesh has one: mesh.abstract_mesh.")
-        self.mesh = mesh
-        self._override = Override(abstract_mesh, mesh)
-
-    def __enter__(self) -> None:
-        outer = get_abstract_mesh()
-        if not (outer.empty or self.mesh.empty) and outer.size != self.mesh.size:
-            raise ValueError("use_abstract_mesh cannot change the size of the mesh in force: "
-                             f"{self.mesh} has {self.mesh.size} places, and {outer} has "
-                             f"{outer.size}.")
-        if not outer.empty and outer is not self.mesh:
-            _exchanged.update([(outer, self.mesh), (self.mesh, outer)])
-        self._override.__enter__()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._override.__exit__(*exc_info)
-
-
-# Meshes that a program has put in force within one another. Its derivatives are computed outside.
-_exchanged: set[tuple[AbstractMesh, AbstractMesh]] = set()
-
-
-def is_foreign(mesh: AbstractMesh) -> bool:
-    """Whether a mesh is not the one in force, the program did not change that, and the user has
-    some axes in hand. `shard_map` closes over values on the mesh outside."""
-    around = abstract_mesh.value
-    if around is None or around is mesh or around.empty or around.manual_axes:
-        return False
-    return (not (around.are_all_axes_auto and mesh.are_all_axes_auto)
-            and (around, mesh) not in _exchanged)
-
-
-class set_mesh:
-    """Put a mesh in force in this thread: from now on, or as `with set_mesh(mesh):`.
-
-    Functions that take a sharding then take a `PartitionSpec`, and `shard_map` needs no `mesh`.
-
-    Args:
-      mesh: a mesh, or `None` for none.
-
-    Raises:
-      ValueError: it is no mesh, has `Manual` axes, or a function is being traced.
-
-    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
-    ...     print(jax.sharding.get_mesh())
-    Mesh('x': 1, axis_types=(Explicit,))
-    """
-
-    def __init__(self, mesh: Mesh | None) -> None:
-        if mesh is not None and not isinstance(mesh, Mesh):
-            raise ValueError(f"set_mesh: expected a jax.sharding.Mesh, got {type(mesh)}.")
-        _check_not_tracing("set_mesh")
-        if mesh is not None and mesh.manual_axes:
-            raise ValueError(f"set_mesh: {mesh} contains manual axes, which only shard_map puts "
-                             "in force.")
-        self._overrides = (Override(concrete_mesh, mesh),
-                           Override(abstract_mesh, (mesh or no_mesh).abstract_mesh))
-        for override in self._overrides:
-            override.__enter__()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc_info: object) -> None:
-        for override in self._overrides:
-            override.__exit__(*exc_info)
-
-
-def get_mesh() -> Mesh:
-    """The mesh of `set_mesh`, or an empty one.
-
-    Raises:
-      ValueError: a function is being traced. It can use `get_abstract_mesh`.
-
-    >>> jax.sharding.get_mesh()
-    Mesh(axis_sizes=(), axis_names=())
-    """
-    _check_not_tracing("get_mesh")
-    return concrete_mesh.value or no_mesh
-
-
-def get_abstract_mesh() -> AbstractMesh:
-    """The mesh in force without its devices, or an empty one.
-
-    >>> jax.sharding.get_abstract_mesh()
-    AbstractMesh((), axis_types=())
-    """
-    return abstract_mesh.value or no_abstract_mesh
-
-
-def _check_not_tracing(caller: str) -> None:
-    if state.trace is not eval_trace or state.axis_sizes:
-        raise ValueError(f"{caller} works outside of traced functions only. While a function is "
-                         "traced, get_abstract_mesh() gives the mesh in force.")

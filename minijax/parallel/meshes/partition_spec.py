@@ -11,7 +11,7 @@ import functools
 from collections.abc import Hashable
 from typing import Any, NoReturn
 
-from .mesh import Immutable, interned
+from .interned import Immutable, interned
 
 
 class _Unconstrained:
@@ -147,10 +147,7 @@ class PartitionSpec(Immutable):
 
     def axes_of(self, dimension: int) -> tuple[Any, ...]:
         """The mesh axes that a dimension is split over, none for one beyond the last entry."""
-        entry = self.partitions[dimension] if dimension < len(self.partitions) else None
-        if entry is None or entry is UNCONSTRAINED:
-            return ()
-        return entry if isinstance(entry, tuple) else (entry,)
+        return axes_of_entry(self.partitions[dimension]) if dimension < len(self) else ()
 
     def all_axes(self) -> list:
         """The mesh axes that dimensions are split over, in order."""
@@ -182,6 +179,13 @@ def _as_entry(entry: Any) -> Any:
     if len(entry) <= 1:
         return entry[0] if entry else None
     return tuple(entry)
+
+
+def axes_of_entry(entry: Any) -> tuple[Any, ...]:
+    """The mesh axes that an entry of a spec names."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
 
 
 def _as_axis_set(axes: Any, argument: str) -> frozenset:

@@ -2,7 +2,7 @@
 
 `device_put` is one primitive for all leaves of a pytree. Evaluated, it moves them, and commits them
 to where they are then. In a program that XLA runs it moves nothing, since the whole program runs
-in one place; but that place must be the one named (`spmd.py`).
+in one place; but that place must be the one named (`program_places.py`).
 """
 
 from __future__ import annotations
@@ -33,22 +33,16 @@ from ...runtime import xla
 from ...runtime.jit import jit
 from ..meshes.layouts import AUTO, Format, check_layout
 from ..meshes.memory_spaces import MemorySpace, space_of_kind
-from ..meshes.mesh import concrete_mesh, get_abstract_mesh, no_mesh
+from ..meshes.mesh import concrete_mesh, no_mesh
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import P, PartitionSpec
 from ..meshes.sharding import NamedSharding, Sharding, is_unreduced
 from ..types.placement import in_space, space_of, with_sharding
 from ..types.sharding_rules import stated
-from . import spmd  # what is computed from an array is computed where it lies
+from .eager_operations import default_device, mesh_in_force, sees_to_places
 from .explicit_axes import reshard
-from .placed_array import (
-    Place,
-    PlacedArray,
-    default_device,
-    mesh_in_force,
-    on_one_device,
-    sees_to_places,
-    shards_of,
-)
+from .placed_array import Place, PlacedArray, on_one_device, shards_of
+from .program_places import is_abstract
 from .reshard import lower_stated, with_batch_entry
 from .sharding_constraint import constrain
 
@@ -259,7 +253,7 @@ def _sharding_of_model(like, shape):
 
 def _over_devices(sharding):
     """A sharding with devices; an abstract one has those of the mesh in force, or is `None`."""
-    if sharding is None or not spmd.is_abstract(sharding):
+    if sharding is None or not is_abstract(sharding):
         return sharding
     mesh = mesh_in_force()
     same = mesh is not None and mesh.abstract_mesh is sharding.mesh

@@ -18,13 +18,8 @@ from ...core.staging import shaped_abstractify
 from ...core.tree import tree_flatten, tree_map
 from ...source import wraps
 from ..meshes.memory_spaces import MemorySpace
-from ..meshes.mesh import (
-    AbstractMesh,
-    AxisType,
-    get_abstract_mesh,
-    no_abstract_mesh,
-    use_abstract_mesh,
-)
+from ..meshes.mesh import AbstractMesh, AxisType, no_abstract_mesh
+from ..meshes.mesh_in_force import get_abstract_mesh, use_abstract_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, P, PartitionSpec
 from ..meshes.sharding import NamedSharding
 from ..types.placement import (

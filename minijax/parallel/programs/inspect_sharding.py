@@ -27,8 +27,9 @@ from ...runtime import xla
 from ..meshes.sharding import Sharding, SingleDeviceSharding
 from ..meshes.visualize import visualize_sharding
 from ..types.stablehlo import add_host_callback
-from .placed_array import sees_to_places
-from .spmd import lowering, sharding_of
+from .eager_operations import sees_to_places
+from .placed_program import sharding_of
+from .program_places import lowering
 
 
 class InspectEffect(Effect):

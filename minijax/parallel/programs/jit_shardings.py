@@ -15,7 +15,8 @@ from ...core.jit import JitFunction
 from ...core.traced import Call, Tracing
 from ...core.tree import PyTreeDef, tree_flatten
 from ...runtime import xla
-from ...runtime.jit import UNSPECIFIED, JitPlacement, PjitFunction, jit
+from ...runtime.jit import JitPlacement, PjitFunction, jit
+from ...runtime.jit_equations import UNSPECIFIED
 from ..meshes import mesh as meshes
 from ..meshes.layouts import (
     AUTO,
@@ -29,8 +30,9 @@ from ..meshes.partition_spec import P
 from ..meshes.sharding import Sharding, SingleDeviceSharding
 from .nested_jit import as_if_placed, check_possible
 from .placed_array import PlacedArray
+from .placed_program import PlacedProgram
+from .program_places import Wanted
 from .sharding_constraint import check_entries, check_no_manual_axis, flat_shardings
-from .spmd import PlacedProgram, Wanted
 
 
 class EnteredPlacement(JitPlacement):
@@ -185,9 +187,8 @@ def program_formats(program: Any) -> tuple[Sequence, Sequence, Format]:
     else:
         here = SingleDeviceSharding(xla().default_device())
         ins, outs = [here] * len(in_avals), [here] * len(out_avals)
-    formats = ([default_format(aval.ndim, x) for aval, x in zip(avals, shardings)]
-               for avals, shardings in ((in_avals, ins), (out_avals, outs)))
-    return *formats, Format()
+    return ([*map(default_format, in_avals, ins)], [*map(default_format, out_avals, outs)],
+            Format())
 
 
 def check_arguments(program: Any, args: Sequence) -> None:

@@ -22,14 +22,14 @@ from ...core.extension import Extension, register
 from ...core.jaxpr import eval_jaxpr
 from ...core.jit import Spec, jit_p, program_of
 from ...core.staging import batch_jaxpr, shaped_abstractify
-from ...runtime.jit import UNSPECIFIED
+from ...runtime.jit_equations import UNSPECIFIED
 from ...runtime.modules import Asked
 from ...runtime.structs import ShapeDtypeStruct
 from ..meshes.mesh import no_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, P
 from ..meshes.sharding import NamedSharding, Sharding, is_unreduced, tile_assignment
+from .program_places import ToBePlaced, Wanted, committed_sharding, is_abstract
 from .sharding_constraint import check_fits, check_spmd_name, lower_sharding
-from .spmd import ToBePlaced, Wanted, committed_sharding, is_abstract
 
 PARAMS = ("in_shardings", "out_shardings", "device")
 

@@ -46,8 +46,8 @@ from ..types.placement import explicit_mesh_of, sharding_of_type, sums_of, with_
 from ..types.sharding_rules import stated
 from ..types.unreduced import sums_of_stated
 from .explicit_axes import auto_axes, checked_sharding, explicit_sharding, reshard
+from .program_places import is_abstract
 from .reshard import bind_reshard, lower_stated, with_batch_entry
-from .spmd import is_abstract
 
 with_parameter: dict[Primitive, Primitive] = {}  # the usual primitive -> the one with a parameter
 _PARAMETERS: dict[Primitive, str] = {}  # its name

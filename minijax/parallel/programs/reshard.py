@@ -22,6 +22,7 @@ from ...lax.out_shardings import cotangent_aval
 from ...runtime.dispatch import apply_primitive
 from ...text.printing import pp_rules
 from ..meshes import mesh as meshes
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import P
 from ..meshes.sharding import NamedSharding, check_no_axis_twice
 from ..types.placement import (
@@ -44,9 +45,10 @@ from ..types.stablehlo import (
     open_constraint,
 )
 from ..types.unreduced import meets_numbers
-from .placed_array import Place, PlacedArray, sees_to_places
+from .eager_operations import sees_to_places
+from .placed_array import Place, PlacedArray
+from .program_places import is_abstract
 from .sharding_constraint import evaluated, sharding_constraint_p
-from .spmd import is_abstract
 
 reshard_p = Primitive("reshard")
 sees_to_places.add(reshard_p)
@@ -224,7 +226,7 @@ def _can_be_moved():
 
 def _says_mesh_in_types():
     """Whether numbers have to be brought to the mesh of a type: the context does not say it."""
-    around = meshes.get_abstract_mesh()
+    around = get_abstract_mesh()
     return not (around.manual_axes or around.are_all_axes_auto)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from ...core.core import ShapedArray
 from ..meshes.layouts import AUTO, Format, sharding_of_format
 from ..meshes.memory_spaces import space_of_kind
-from ..meshes.mesh import AxisType, concrete_mesh, get_abstract_mesh
+from ..meshes.mesh import AxisType, concrete_mesh
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import PartitionSpec
 from ..meshes.sharding import NamedSharding, Sharding
 from ..types.placement import Placement, changed, in_space, sharding_of_type, with_sharding

@@ -49,7 +49,7 @@ from ...lax.shaping import expand_dims, squeeze
 from ...remat import choose_inside, choose_saved
 from ...runtime.settings import check_vma as tracking_vma
 from ...settings import Override
-from ..collectives.functions import psum
+from ..collectives.reductions import psum
 from ..meshes.mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from ..meshes.partition_spec import P, PartitionSpec
 from ..meshes.sharding import NamedSharding
@@ -66,7 +66,7 @@ from ..types.placement import (
 )
 from ..types.spmd_axes import axes_of_batch, axes_of_batches
 from ..types.varying_axes import operands_apart
-from . import placed_array as placed
+from .eager_operations import sees_to_places
 from .placed_array import Place, PlacedArray
 
 # ----------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def inside(scope: Scope) -> Iterator[None]:
 
 shard_map_p = Primitive("shard_map", multiple_results=True, memoize_avals=False)
 operands_apart.add(shard_map_p)
-placed.sees_to_places.add(shard_map_p)
+sees_to_places.add(shard_map_p)
 
 
 @shard_map_p.def_abstract_eval

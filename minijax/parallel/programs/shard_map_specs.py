@@ -12,7 +12,8 @@ from ...pytree.differences import prefix_errors
 from ...pytree.functions import broadcast_prefix
 from ...pytree.paths import generate_key_paths, keystr, leaf_paths
 from ...source import fun_name
-from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
+from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, PartitionSpec
 from ..meshes.sharding import NamedSharding, check_no_axis_twice
 from ..types.placement import entries_of, sums_of, varying_axes

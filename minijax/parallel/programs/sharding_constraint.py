@@ -23,16 +23,19 @@ from ...core.staging import shaped_abstractify
 from ...core.transposition import deflinear2
 from ...core.tree import PyTreeDef, tree_flatten, tree_map
 from ...runtime.dispatch import apply_primitive
-from ...runtime.jit import UNSPECIFIED, jit
+from ...runtime.jit import jit
+from ...runtime.jit_equations import UNSPECIFIED
 from ..meshes import mesh as meshes
 from ..meshes.layouts import sharding_of_format
 from ..meshes.mesh import AbstractMesh, Mesh
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import UNCONSTRAINED, P, PartitionSpec
 from ..meshes.sharding import NamedSharding, Sharding, check_no_axis_twice, is_unreduced
 from ..types.placement import entries_of, says_split, sums_of, varying_axes, with_sharding
 from ..types.stablehlo import as_summands, constraint, devices_of_module, manual_context
-from .placed_array import Place, PlacedArray, sees_to_places
-from .spmd import is_abstract
+from .eager_operations import sees_to_places
+from .placed_array import Place, PlacedArray
+from .program_places import is_abstract
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -40,8 +43,8 @@ from .spmd import is_abstract
 
 def context_mesh() -> Mesh | AbstractMesh:
     """The mesh that a bare `PartitionSpec` refers to; an empty mesh by default."""
-    if not meshes.get_abstract_mesh().empty:
-        return meshes.get_abstract_mesh()
+    if not get_abstract_mesh().empty:
+        return get_abstract_mesh()
     return meshes.entered_mesh.value or meshes.no_mesh
 
 
@@ -189,7 +192,7 @@ def _all_stated(x, sharding) -> bool:
       AssertionError: it is another one.
       ValueError: the sharding names an axis of type Explicit, and not all axes around are.
     """
-    around, mesh = meshes.get_abstract_mesh(), sharding.mesh
+    around, mesh = get_abstract_mesh(), sharding.mesh
     if around.empty or not around.are_all_axes_explicit:
         if named := set(sharding.spec.all_axes()) & set(mesh.explicit_axes):
             raise ValueError(f"with_sharding_constraint: {sharding.spec} names {sorted(named)}, of "
@@ -216,7 +219,7 @@ def _within_shard_map(x, sharding):
     Raises:
       ValueError: it is of another mesh, or names an axis that is not left to the compiler.
     """
-    around = meshes.get_abstract_mesh()
+    around = get_abstract_mesh()
     if not around.manual_axes or not isinstance(sharding, NamedSharding):
         return sharding
     alike = sharding.mesh.shape_tuple == around.shape_tuple
@@ -230,7 +233,7 @@ def _within_shard_map(x, sharding):
 
 def check_no_manual_axis(sharding: Sharding | None, caller: str) -> None:
     """Raise ValueError if a sharding names an axis of which a shard_map around gives one part."""
-    around = meshes.get_abstract_mesh()
+    around = get_abstract_mesh()
     if not around.manual_axes or not isinstance(sharding, NamedSharding):
         return
     if taken := set(sharding.spec.all_axes()) & set(around.manual_axes):

@@ -20,8 +20,10 @@ from typing import Any
 
 from ...core.core import ShapedArray
 from ...core.extension import Extension, register, remove
+from ..meshes.interned import Immutable, interned
 from ..meshes.memory_spaces import MemorySpace
-from ..meshes.mesh import AbstractMesh, Immutable, get_abstract_mesh, interned
+from ..meshes.mesh import AbstractMesh
+from ..meshes.mesh_in_force import get_abstract_mesh
 from ..meshes.partition_spec import P
 from ..meshes.sharding import NamedSharding, check_no_axis_twice
 
@@ -189,6 +191,11 @@ def placement(varying: frozenset, entries: Entries = (), mesh: AbstractMesh | No
                     Placement._new(varying=varying, entries=entries, mesh=mesh,
                                    unreduced=unreduced, reduced=reduced, space=space,
                                    registration=reduced_types.one_more() if reduced else None))
+
+
+def texts(avals: Sequence[ShapedArray]) -> str:
+    """Types as errors show them."""
+    return ", ".join(aval.str_short(True) for aval in avals)
 
 
 def varying_axes(aval: ShapedArray) -> frozenset:

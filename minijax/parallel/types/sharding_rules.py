@@ -15,24 +15,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.core import Primitive, ShapedArray
-from ...core.extension import Extension, register, remove
 from ...custom_rules.vjp import custom_lin_p
 from ...errors import ShardingTypeError
-from ..meshes.mesh import AbstractMesh, abstract_mesh, get_abstract_mesh, is_foreign
+from ..meshes.mesh import AbstractMesh
+from ..meshes.partition_spec import axes_of_entry
 from .placement import (
     Entries,
-    Placement,
     entries_of,
-    in_space,
     mesh_of,
     says_split,
-    space_of,
-    split_over,
-    stated_placement,
-    sums_of,
-    with_sums,
+    texts,
 )
-from .unreduced import sums_of_results
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, or a list of them
@@ -49,177 +42,21 @@ def rows(names: str, rule: Rule) -> None:
         sharding_rules[name] = rule
 
 
-def given_placement(sharding: Any, shape: tuple) -> Placement | None:
-    """`Placements.stated`."""
-    return sharding if isinstance(sharding, Placement) else stated_placement(sharding, shape)
-
-
-def cotangent_fits(aval: ShapedArray, ct: ShapedArray) -> bool:
-    """`Placements.cotangent_fits`, of types with shardings."""
-    if not aval.ndim and ct.placement is None:
-        return True  # a number, as `grad` passes it
-    off_mesh = mesh_of(aval) is None or mesh_of(ct) is None  # then it need not be split alike
-    same = (off_mesh and not any(sums_of(aval))) or entries_of(aval) == entries_of(ct)
-    return same and sums_of(aval) == sums_of(ct)[::-1]
-
-
-def tangent_hint(wanted: ShapedArray, got: ShapedArray) -> str:
-    """`Placements.tangent_hint`, of types with shardings."""
-    if mesh_of(wanted) is None or mesh_of(got) is None or entries_of(wanted) == entries_of(got):
-        return ""
-    return "Reshard the tangent, by `jax.sharding.reshard`."
-
-
-def join_shardings(primitive: Primitive, avals: Avals, params: dict, out: Any) -> Any:
-    """`Placements.join`, of types with shardings: those of results follow from those of operands.
-    """
-    meshes = dict.fromkeys([mesh for aval in avals if (mesh := mesh_of(aval)) is not None])
-    if not meshes:
-        return _with_manual_sums(primitive, avals, params, out)
-    if primitive in stated:
-        return out
-    mesh = _one_mesh(meshes)
-    if mesh is None or not any(map(says_split, avals)):
-        return _on_mesh(primitive, out, mesh)
-    rule = sharding_rules.get(primitive.name)
-    if rule is None:
-        raise ShardingTypeError(
-            f"sharding rule for {primitive} is not implemented, for {_texts(avals)}. Call it "
-            "in a function decorated by `jax.sharding.auto_axes`.")
-    outs = [*out] if primitive.multiple_results else [out]
-    entries = rule(avals, params, outs)
-    each = entries if isinstance(entries, list) else [entries] * len(outs)
-    sums = sums_of_results(primitive.name, avals, params, len(outs))
-    outs = [_split(primitive, avals, *one, mesh) for one in zip(outs, each, sums, strict=True)]
-    return outs if primitive.multiple_results else outs[0]
-
-
-def _one_mesh(meshes):
-    """The mesh of the result of operands on these meshes; `None` if the compiler has all of them in
-    hand.
-
-    Raises:
-      ValueError: there are several, and the user has axes of one in hand.
-    """
-    mesh, *others = meshes
-    if not others:
-        return mesh
-    if all(mesh.are_all_axes_auto for mesh in meshes):
-        return None
-    if mesh.manual_axes or any(other.manual_axes for other in others):
-        (mesh,) = [mesh for mesh in meshes if mesh.manual_axes]
-        return mesh  # `shard_map` closes over the other values
-    raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another mesh: "
-                     f"{others[0]}. Bring the arrays to one mesh, by `jax.device_put`.")
-
-
-def _on_mesh(primitive, out, mesh):
-    """The types of results on a mesh, none of whose axes splits them."""
-    if primitive.multiple_results:
-        return [split_over(aval, (), mesh) for aval in out]
-    return split_over(out, (), mesh)
-
-
-def join_memories(primitive: Primitive, avals: Avals, params: dict, out: Any) -> Any:
-    """`Placements.join`, of types in a memory: the operands that are not numbers must be in the
-    same, and so are the results."""
-    if not any(map(space_of, avals)) or not _has_rule(primitive):
-        return out
-    of = avals[:1] if primitive.name.startswith("scatter") else avals
-    first, *others = [aval for aval in of if aval.ndim] or [avals[0]]
-    for other in others:
-        if space_of(other) is not space_of(first):
-            raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
-                             f"same. Got one operand with type: {first.str_short()} and "
-                             f"another operand with type: {other.str_short()}. Bring them to "
-                             "one memory, by `jax.device_put`.")
-    space = space_of(first) if first.ndim else None
-    if primitive.multiple_results:
-        return [in_space(aval, space) for aval in out]
-    return in_space(out, space)
-
-
-def memory_hint(a: ShapedArray, b: ShapedArray) -> str:
-    """How a value of type `a` gets to the memory of `b`; "" if it need not, or cannot."""
-    apart = space_of(a) is not space_of(b) and space_of(b) is None
-    return "applying `jax.device_put(..., jax.memory.Space.Device)`" if apart else ""
-
-
-def _has_rule(primitive):
-    """Whether the types of a primitive's results follow from those of its operands here."""
-    apart = primitive.name in ("device_put", "optimization_barrier") or primitive in stated
-    return primitive.name in sharding_rules and not apart
-
-
-class ForeignOperands(Extension):
-    """Refuses operands on another mesh than the one in force. Registered while there is one."""
-
-    def stage_operands(self, builder, primitive, invars, params):
-        for v in invars:
-            mesh = mesh_of(v.aval)
-            if mesh is not None and is_foreign(mesh) and primitive.name in sharding_rules:
-                raise ValueError(f"For primitive {primitive}, context mesh {get_abstract_mesh()} "
-                                 f"should match the aval mesh {mesh} for shape "
-                                 f"{v.aval.str_short()}. Bring the array to the context mesh, by "
-                                 "`jax.device_put`.")
-        return invars
-
-
-_foreign_operands = ForeignOperands()
-
-
-def _watch(mesh: AbstractMesh | None, begins: bool) -> None:
-    if mesh is not None and not (mesh.empty or mesh.manual_axes):
-        (register if begins else remove)(_foreign_operands)
-
-
-abstract_mesh.watchers.append(_watch)
-
-
-def _with_manual_sums(primitive, avals, params, out):
-    """The types of results inside `shard_map`, with their unreduced and reduced axes."""
-    if not any(map(any, map(sums_of, avals))):
-        return out
-    outs = [*out] if primitive.multiple_results else [out]
-    sums = sums_of_results(primitive.name, avals, params, len(outs))
-    outs = [with_sums(aval, *own) for aval, own in zip(outs, sums)]
-    return outs if primitive.multiple_results else outs[0]
-
-
-def _split(primitive, avals, aval, entries, sums, mesh):
-    """The type of a result, unless an axis would split two of its dimensions."""
-    names = [name for entry in entries for name in _names(entry)]
-    out = split_over(aval, entries, mesh, *sums)
-    if len(names) > len(set(names)):
-        raise _refused(f"{primitive} operation with inputs: {_texts(avals)} produces an illegally "
-                       f"sharded result: {out.str_short(True)}",
-                       "Reshard an operand, by `jax.sharding.reshard`.")
-    return out
-
-
-def _refused(what: str, advice: str) -> ShardingTypeError:
+def refused(what: str, advice: str) -> ShardingTypeError:
     """An error in JAX's words, which programs print, with what to do as a note."""
     error = ShardingTypeError(what)
     error.add_note(advice)
     return error
 
 
-def _texts(avals: Avals) -> str:
-    return ", ".join(aval.str_short(True) for aval in avals)
-
-
-def _names(entry: Any) -> tuple:
-    """The axes of an entry."""
-    return () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-
-
 def _parts(entry: Any, mesh: AbstractMesh | None) -> int:
     """Into how many parts an entry cuts a dimension."""
     assert mesh is not None, "a dimension is split over a mesh"
-    return math.prod(mesh.shape[name] for name in _names(entry))
+    return math.prod(mesh.shape[name] for name in axes_of_entry(entry))
 
 
-def _without(items: Sequence, dims: Sequence[int]) -> tuple:
+def without(items: Sequence, dims: Sequence[int]) -> tuple:
+    """The items of the other dimensions."""
     return tuple([item for d, item in enumerate(items) if d not in dims])
 
 
@@ -240,7 +77,7 @@ def _agreed(dims, avals):
     if len(said) > 1:
         raise ShardingTypeError("There are incompatible shardings for broadcasting, which split "
                                 f"one dimension over {', '.join(map(repr, said))}: "
-                                f"{_texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
+                                f"{texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
     return said.pop() if said else None
 
 
@@ -261,7 +98,7 @@ def alike(which: str) -> Rule:
     def rule(avals, params, outs):
         said = {entries_of(aval) for aval in avals if says_split(aval) and aval.ndim}
         if len(said) > 1:
-            raise ShardingTypeError(f"{which}: {_texts(avals)}. Reshard some of them, by "
+            raise ShardingTypeError(f"{which}: {texts(avals)}. Reshard some of them, by "
                                     "`jax.sharding.reshard`.")
         return next(iter(said), ())
 
@@ -286,7 +123,7 @@ def _dynamic_update_slice(avals, params, outs):
     x, update = map(entries_of, avals[:2])
     if x != update:
         raise ShardingTypeError("dynamic_update_slice operand sharding must be equal to update "
-                                f"sharding, got {_texts(avals[:2])}. Reshard one of them, by "
+                                f"sharding, got {texts(avals[:2])}. Reshard one of them, by "
                                 "`jax.sharding.reshard`.")
     return x
 
@@ -314,7 +151,7 @@ def _broadcast_in_dim(avals, params, outs):
 
 def reduced(avals: Avals, params: dict, outs: Avals) -> list[Entries]:
     """The operands without the dimensions over which they are reduced."""
-    return [_without(entries_of(aval), params["axes"]) for aval in avals[:len(outs)]]
+    return [without(entries_of(aval), params["axes"]) for aval in avals[:len(outs)]]
 
 
 rows("broadcast_in_dim", _broadcast_in_dim)
@@ -323,7 +160,7 @@ rows("broadcast_to", lambda avals, params, outs:
 rows("reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax argmin",
      reduced)
 rows("reduce", lambda avals, params, outs: reduced(avals, {"axes": params["dimensions"]}, outs))
-rows("squeeze", lambda avals, params, outs: _without(entries_of(avals[0]), params["dimensions"]))
+rows("squeeze", lambda avals, params, outs: without(entries_of(avals[0]), params["dimensions"]))
 rows("transpose", lambda avals, params, outs:
      tuple([entries_of(avals[0])[d] for d in params["permutation"]]))
 
@@ -335,7 +172,7 @@ def _stack(avals, params, outs):
 
 def _unstack(avals, params, outs):
     _whole("unstack operand cannot be sharded on the unstacking axis", avals[0], params["axis"])
-    return _without(entries_of(avals[0]), [params["axis"]])
+    return without(entries_of(avals[0]), [params["axis"]])
 
 
 def _whole(what: str, aval: ShapedArray, axis: int) -> None:
@@ -450,17 +287,17 @@ def _dot_general(avals, params, outs):
         x_spec, y_spec = tuple(x_dims[i] for i in x_paired), tuple(y_dims[j] for j in y_paired)
         if any(None not in pair and pair[0] != pair[1] for pair in zip(x_spec, y_spec)):
             raise ShardingTypeError(f"dot_general requires {kind} consistent sharding, got "
-                                    f"{x_spec} and {y_spec}. The operands are {_texts(avals)}. "
+                                    f"{x_spec} and {y_spec}. The operands are {texts(avals)}. "
                                     "Reshard one, by `jax.sharding.reshard`.")
     if any(None not in (x_dims[i], y_dims[j]) for i, j in zip(x_contract, y_contract)):
-        raise _refused(
+        raise refused(
             "Contracting dimensions are sharded and it is ambiguous how the output should be "
             "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
             f"lhs_contracting_spec={tuple([x_dims[i] for i in x_contract])} and "
             f"rhs_contracting_spec={tuple([y_dims[j] for j in y_contract])}",
-            f"The operands of dot_general are {_texts(avals)}.")
-    return (*[x_dims[i] for i in x_batch], *_without(x_dims, (*x_contract, *x_batch)),
-            *_without(y_dims, (*y_contract, *y_batch)))
+            f"The operands of dot_general are {texts(avals)}.")
+    return (*[x_dims[i] for i in x_batch], *without(x_dims, (*x_contract, *x_batch)),
+            *without(y_dims, (*y_contract, *y_batch)))
 
 
 rows("dot_general", _dot_general)
@@ -470,7 +307,7 @@ def _convolution(avals, params, outs):
     x, kernel = avals
     feature = params["dimension_numbers"].lhs_spec[1]
     if says_split(kernel) or entries_of(x)[feature] is not None:
-        raise ShardingTypeError(f"conv_general_dilated of {_texts(avals)}: the kernel and the "
+        raise ShardingTypeError(f"conv_general_dilated of {texts(avals)}: the kernel and the "
                                 "features must not be split. Please specify the output sharding "
                                 "via `out_sharding`.")
     return resized("conv_general_dilated")(avals, params, outs)
@@ -511,7 +348,7 @@ def _shared_out(x, middle, new, sizes):
     last = max(i for i, entry in enumerate(middle) if entry is not None)
     if None in middle[:last]:
         raise _unclear(x, new)
-    names, mesh = [name for entry in middle for name in _names(entry)], mesh_of(x)
+    names, mesh = [name for entry in middle for name in axes_of_entry(entry)], mesh_of(x)
     inside = []
     for n in sizes:
         taken = []
@@ -553,7 +390,7 @@ def linalg(*ranks: int) -> Rule:
             batches.append(entries[:n])
         if len(set(batches)) > 1:
             raise ShardingTypeError("All inputs must have the same batch sharding, but got "
-                                    f"{_texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
+                                    f"{texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
         return [(*batches[0], *[None] * (out.ndim - len(batches[0]))) for out in outs]
 
     return rule
@@ -571,7 +408,7 @@ def _triangular_solve(avals, params, outs):
     (*x_batch, row, column), (*y_batch, y_row, y_column) = entries_of(x), entries_of(y)
     contracted = (row, column)[left ^ transposed], (y_row, y_column)[not left]
     if x_batch != y_batch or any(contracted):
-        raise ShardingTypeError(f"triangular_solve of {_texts(avals)}: batch dimensions must have "
+        raise ShardingTypeError(f"triangular_solve of {texts(avals)}: batch dimensions must have "
                                 "the same sharding, and contracted ones must not be split. "
                                 "Reshard an operand, by `jax.sharding.reshard`.")
     own = (row, column)[transposed] if left else (row, column)[not transposed]
@@ -579,66 +416,6 @@ def _triangular_solve(avals, params, outs):
 
 
 rows("triangular_solve", _triangular_solve)
-
-# ----------------------------------------------------------------------------------------------
-# Indexing. Dimensions of the operand are taken whole, or cut into; batch dimensions belong to both
-# the operand and the indices. Only dimensions that are not cut into may be split.
-
-
-def _gather(avals, params, outs):
-    (x, indices), numbers = avals, params["dimension_numbers"]
-    dims, index_dims = entries_of(x), [*entries_of(indices)]
-    cut = [d for d in numbers.start_index_map if params["slice_sizes"][d] != x.shape[d]]
-    pairs = [*zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims)]
-    if any(dims[d] for d in cut) or any(_without(index_dims, [j for _, j in pairs])):
-        raise _moves("gather", avals)
-    for d, j in pairs:
-        index_dims[j] = _one_of("gather", avals, dims[d], index_dims[j])
-    gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
-    taken, others = iter(_without(dims, gone)), iter(index_dims)
-    return tuple([next(taken if d in numbers.offset_dims else others)
-                  for d in range(outs[0].ndim)])
-
-
-def _scatter(avals, params, outs):
-    x, indices, updates = avals
-    numbers, dims = params["dimension_numbers"], [*entries_of(x)]
-    index_dims, update_dims = map(entries_of, avals[1:])
-    window = numbers.update_window_dims
-    gone = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
-    places = [d for d in range(updates.ndim) if d not in window]  # those of the indices, in order
-    batch = [*zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)]
-    free = [j for j in range(indices.ndim - 1) if j not in [j for _, j in batch]]
-    if (any(dims[d] for d in numbers.inserted_window_dims) or index_dims[-1] is not None
-            or any(index_dims[j] or update_dims[places[j]] for j in free)):
-        raise _moves("scatter", avals)
-    for d, j in batch:
-        said = _one_of("scatter", avals, index_dims[j], update_dims[places[j]])
-        dims[d] = _one_of("scatter", avals, dims[d], said)
-    for d, u in zip([d for d in range(x.ndim) if d not in gone], window):
-        if x.shape[d] != updates.shape[u] and (dims[d] or update_dims[u]):
-            raise _moves("scatter", avals)
-        dims[d] = _one_of("scatter", avals, dims[d], update_dims[u])
-    return tuple(dims)
-
-
-def _one_of(name, avals, *entries):
-    """The one entry that says something."""
-    said = {entry for entry in entries if entry is not None}
-    if len(said) > 1:
-        raise _moves(name, avals)
-    return said.pop() if said else None
-
-
-def _moves(name, avals):
-    way = "get" if name == "gather" else "set/add/mul/..."
-    return ShardingTypeError(f"Use `.at[...].{way}(out_sharding=)` to say how the result of the "
-                             f"{name} is sharded: {_texts(avals)} do not tell, or data would have "
-                             "to move between devices. Or reshard an operand.")
-
-
-rows("gather", _gather)
-rows("scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max", _scatter)
 
 # ----------------------------------------------------------------------------------------------
 # Keys

@@ -22,7 +22,8 @@ from typing import Any
 
 from ...core.core import ShapedArray
 from ...errors import ShardingTypeError
-from .placement import entries_of, mesh_of, sums_of, varying_axes
+from ..meshes.partition_spec import axes_of_entry
+from .placement import entries_of, mesh_of, sums_of, texts, varying_axes
 
 Sums = tuple[frozenset, frozenset]  # unreduced and reduced axes
 Rule = Callable[[str, Sequence[ShapedArray], dict], Any]
@@ -56,12 +57,8 @@ def _reduced(aval: ShapedArray) -> frozenset:
     return sums_of(aval)[1]
 
 
-def _texts(avals: Sequence[ShapedArray]) -> str:
-    return ", ".join(aval.str_short(True) for aval in avals)
-
-
 def _refused(name, avals, params):
-    raise NotImplementedError(f"{name} of {_texts(avals)}: there is no rule for unreduced or "
+    raise NotImplementedError(f"{name} of {texts(avals)}: there is no rule for unreduced or "
                               "reduced operands. Reshard them first, by `jax.sharding.reshard`.")
 
 
@@ -69,7 +66,7 @@ def _check_not_unreduced(name, avals):
     if any(map(_unreduced, avals)):
         raise NotImplementedError(
             f"There is no unreduced rule for {name}, of which an operand is unreduced: "
-            f"{_texts(avals)}. {name} of a sum is not the sum of {name}. Make the sum first, by "
+            f"{texts(avals)}. {name} of a sum is not the sum of {name}. Make the sum first, by "
             "`jax.sharding.reshard`.")
 
 
@@ -82,7 +79,7 @@ def agreed_reduced(name: str, avals: Sequence[ShapedArray]) -> frozenset:
     may say nothing, outside of `shard_map`."""
     said = {axes for aval in avals if (axes := _reduced(aval))}
     if len(said) > 1:
-        raise ShardingTypeError(f"{name} of {_texts(avals)}: the operands are reduced over "
+        raise ShardingTypeError(f"{name} of {texts(avals)}: the operands are reduced over "
                                 "different axes. Reshard one of them.")
     if not said:
         return _NONE
@@ -90,22 +87,18 @@ def agreed_reduced(name: str, avals: Sequence[ShapedArray]) -> frozenset:
     for aval in avals:
         if not axes.isdisjoint(_split_axes(aval)):
             raise ShardingTypeError(
-                f"{name} of {_texts(avals)}: an operand is split or varies over axes of "
+                f"{name} of {texts(avals)}: an operand is split or varies over axes of "
                 f"{set(axes)}, over which another is reduced. Reshard the reduced one.")
         is_number = not aval.ndim and any(mesh_of(other) is not None for other in avals)
         if not is_number and not axes <= _unreduced(aval) | _reduced(aval):
             raise ShardingTypeError(
-                f"{name} of {_texts(avals)}: an operand is replicated over axes of {set(axes)}, "
+                f"{name} of {texts(avals)}: an operand is replicated over axes of {set(axes)}, "
                 "over which another is reduced. Reshard one of them.")
     return axes
 
 
 def _split_axes(aval):
-    return varying_axes(aval).union(*map(_names, entries_of(aval)))
-
-
-def _names(entry):
-    return () if entry is None else entry if isinstance(entry, tuple) else (entry,)
+    return varying_axes(aval).union(*map(axes_of_entry, entries_of(aval)))
 
 
 def _elementwise(name, avals, params):
@@ -121,7 +114,7 @@ def _add(name, avals, params):
         which = ("lhs is unreduced while rhs is not", "rhs is unreduced while lhs is not",
                  f"lhs and rhs to `{name}` must be unreduced along the same mesh axes")[
                      2 if all(said) else not _unreduced(avals[0])]
-        raise ShardingTypeError(f"{name} of {_texts(avals)}: {which}. Make the sum of an unreduced "
+        raise ShardingTypeError(f"{name} of {texts(avals)}: {which}. Make the sum of an unreduced "
                                 "operand first, by `jax.sharding.reshard`.")
     return said.pop(), reduced
 
@@ -135,7 +128,7 @@ def _mul(name, avals, params):
         return _NONE, reduced
     if x_unreduced and y_unreduced or reduced != unreduced:
         raise ShardingTypeError(
-            f"{name} of {_texts(avals)}: one operand is unreduced over {set(unreduced)}, so the "
+            f"{name} of {texts(avals)}: one operand is unreduced over {set(unreduced)}, so the "
             "other must be reduced over the same axes. Reshard one of them.")
     return unreduced, _NONE
 
@@ -181,7 +174,7 @@ _rows("dynamic_slice", _dynamic_slice)
 def _alike(name, avals, params):
     said = {*map(sums_of, avals)}
     if len(said) > 1:
-        raise ShardingTypeError(f"{name} of {_texts(avals)}: all operands must be unreduced, and "
+        raise ShardingTypeError(f"{name} of {texts(avals)}: all operands must be unreduced, and "
                                 "reduced, over the same axes. Reshard some of them.")
     return said.pop()
 
@@ -198,19 +191,19 @@ def check_product(avals: Sequence[ShapedArray], unreduced: frozenset = _NONE,
     """Raise a ShardingTypeError unless `dot_general` can have a result with `unreduced` axes: those
     that split the contracted dimensions, whose entries in each operand are `contracted`."""
     if any(map(_unreduced, avals)):
-        raise ShardingTypeError(f"dot_general of {_texts(avals)}: an operand is unreduced. Make "
+        raise ShardingTypeError(f"dot_general of {texts(avals)}: an operand is unreduced. Make "
                                 "the sum first, by `jax.sharding.reshard`.")
     if not unreduced:
         return
-    names = {name for entry in contracted[0] for name in _names(entry)}
+    names = {name for entry in contracted[0] for name in axes_of_entry(entry)}
     if contracted[0] != contracted[1]:
         raise ShardingTypeError(
-            f"dot_general of {_texts(avals)}: lhs and rhs contracting dims should be sharded "
+            f"dot_general of {texts(avals)}: lhs and rhs contracting dims should be sharded "
             f"identically for a result that is unreduced over {set(unreduced)}, but they are split "
             f"over {contracted[0]} and {contracted[1]}.")
     if names != unreduced:
         raise ShardingTypeError(
-            f"dot_general of {_texts(avals)}: out_sharding's unreduced axes should be equal to the "
+            f"dot_general of {texts(avals)}: out_sharding's unreduced axes should be equal to the "
             f"contracting specs, but they are {set(unreduced)}, and the contracted dimensions are "
             f"split over {contracted[0]}.")
 
@@ -246,7 +239,7 @@ def _stated_product(avals, params, spec):
 
 def _stated_sum(avals, params, spec):
     (x,) = avals
-    summed = {name for d in params["axes"] for name in _names(entries_of(x)[d])}
+    summed = {name for d in params["axes"] for name in axes_of_entry(entries_of(x)[d])}
     if not spec.unreduced <= summed | _unreduced(x):
         raise ShardingTypeError(
             f"reduce_sum of {x.str_short(True)} over {params['axes']}: its result can be unreduced "

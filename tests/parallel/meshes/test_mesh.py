@@ -125,7 +125,7 @@ def test_equal_ones_are_one_object(make):
 
 
 def test_a_mesh_nobody_has_is_forgotten():
-    from minijax.parallel.meshes.mesh import _interned
+    from minijax.parallel.meshes.interned import _interned
 
     mesh = mj.sharding.AbstractMesh((17, 19), ("forgotten", "mesh"))
     assert any(value is mesh for value in _interned.values())

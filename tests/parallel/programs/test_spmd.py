@@ -7,7 +7,8 @@ import pytest
 
 import minijax
 from minijax.parallel.meshes.sharding import tile_assignment
-from minijax.parallel.programs import spmd
+from minijax.parallel.programs import placed_program
+from minijax.parallel.programs.program_places import Places
 from tests.oracle import oracle
 from tests.parallel.placement_programs import same
 
@@ -142,8 +143,8 @@ def test_parts_of_axes_have_names_too(names):
     devices = np.array(minijax.devices())
     fine = minijax.NamedSharding(minijax.sharding.Mesh(devices.reshape(2, 2, 2), ("a", "b", "c")),
                                  minijax.P(*names))
-    places = spmd.Places(tuple(devices), (), (), minijax.sharding.Mesh(devices, ("x",)), True)
-    told = spmd.sharding_of(tile_assignment(fine, 3), places)
+    places = Places(tuple(devices), (), (), minijax.sharding.Mesh(devices, ("x",)), True)
+    told = placed_program.sharding_of(tile_assignment(fine, 3), places)
     assert told.is_equivalent_to(fine, 3)
     assert told._device_assignment == tuple(devices)
 
@@ -174,7 +175,7 @@ def test_programs_in_flight_are_bounded():
     a, step = _sharded(minijax), minijax.jit(lambda a: a - a.mean())
     for _ in range(200):
         a = step(a)
-    assert len(spmd._in_flight) <= spmd.MOST_IN_FLIGHT
+    assert len(placed_program._in_flight) <= placed_program.MOST_IN_FLIGHT
     np.testing.assert_allclose(a.sum(), 0, atol=1e-4)
 
 
