@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from ..core.core import ShapedArray, typeof
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
-from ..core.primitives import add_any_p
-from ..core.staging import staging_rules
 from ..core.traced import by_place
 from ..core.tree import tree_flatten, tree_leaves
 from ..runtime.jit import jit
@@ -242,12 +240,6 @@ class HiValues(Extension):
     def jit_step(self, jitted, step, usual, *args):
         return _STEPS[step](jitted, usual, *args)
 
-    def evaluate_placed(self, primitive, args, params):
-        """Cotangents of such values are added as their type says."""
-        if primitive is not add_any_p or not is_high(args[0]):
-            return NotImplemented
-        return hi_type(args[0]).vspace_add(*args)
-
     def control_flow(self, function, *args):
         if _thread.direct:  # this is the call that `_direct` makes
             _thread.direct = False
@@ -370,13 +362,6 @@ def _branches(captured, funs, operands, run):
     return framed[0].result(lowered)
 
 
-def _stage_sum(trace, args, params):
-    """The sum of two tangents or cotangents. That of such values is no equation."""
-    if is_high(args[0]):
-        return hi_type(args[0]).vspace_add(*args)
-    return trace.default_process_primitive(add_any_p, args, params)
-
-
 _CONTROL_FLOW = {"scan_loop": _scan, "while_loop": _while_loop, "cond": _cond, "switch": _switch}
 _extension = HiValues()
 
@@ -386,5 +371,4 @@ def register_class(cls: type) -> None:
     and branches take such values."""
     if not hi_types:
         register(_extension)
-        staging_rules[add_any_p] = _stage_sum
     hi_types.add(cls)

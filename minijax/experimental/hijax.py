@@ -27,6 +27,7 @@ from ..core.forward import (
     Zero as Zero,
     instantiate_zeros as instantiate_zeros,
     primitive_jvps,
+    sums,
 )
 from ..core.lowering import register_lowering
 from ..core.partial_eval import JaxprTrace
@@ -156,6 +157,10 @@ class HiType:
     dtype: Any = property(_NoDType)
     weak_type = False
     placement: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        sums[cls] = lambda x, y: typeof(x).vspace_add(x, y)
 
     def __getattr__(self, name):
         if name in _AS_OF_A_SCALAR:
