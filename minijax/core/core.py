@@ -133,6 +133,19 @@ class ShapedArray:
     manual_axis_type = mat = property(lambda self: placements().manual_axes(self))
     memory_space = property(lambda self: placements().memory_space(self))
 
+    # With these, types of a library's own values say which arrays represent a value (chapter 16). A
+    # value of such a library may hold arrays, each of which represents itself.
+    is_high = has_qdd = False
+
+    def lo_ty(self) -> list[ShapedArray]:
+        return [self]
+
+    def lower_val(self, x) -> list:
+        return [x]
+
+    def raise_val(self, x):
+        return x
+
     def __bool__(self):
         return True  # even if it has the length 0
 
