@@ -23,9 +23,9 @@ from minijax.core.partial_eval import (
     partial_eval_call,
     partial_eval_jaxpr,
 )
-from tests.core.differentiable_programs import PROGRAMS, arguments, ours
 from tests.core.same import close, outcome
 from tests.oracle import jax
+from tests.recorder import applied
 
 jax_pe = jax._src.interpreters.partial_eval
 
@@ -44,38 +44,7 @@ def names(jaxpr) -> Counter:
     return counts
 
 
-class Recorder(core.core.Trace):
-    """Evaluates, and counts what is applied."""
-
-    def __init__(self):
-        super().__init__(core.eval_trace)
-        self.names = Counter()
-
-    def process_primitive(self, primitive, args, params):
-        self.names[primitive.name] += 1
-        return primitive.impl(*args, **params)
-
-
-def applied(f, *args):
-    recorder = Recorder()
-    with core.set_current_trace(recorder):
-        out = f(*args)
-    return recorder.names, out
-
-
 # -- linearize ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_linearize_is_jvp(name):
-    f = PROGRAMS[name][0](ours)
-    primals, tangents = arguments(name), arguments(name, salt="tangent")
-    want, want_tangent = minijax.jvp(f, primals, tangents)
-    for function in (f, minijax.jit(f)):
-        out, f_jvp = minijax.linearize(function, *primals)
-        for got, expected in ((out, want), (f_jvp(*tangents), want_tangent)):
-            assert typeof(got) is typeof(expected)
-            close(got, expected, name, 1e-5)
 
 
 def f_nested(lax, jit):

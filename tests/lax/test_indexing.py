@@ -13,6 +13,7 @@ from minijax.core.extension import Extension, hooks
 from minijax.lax import indexing
 from tests.core.same import outcome, pair, same
 from tests.oracle import ask, jax, jnp
+from tests.recorder import Recorder
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(5, None),
           slice(-7, 9, 2), slice(2, 0, -1), slice(1, 1), slice(None, None, 3), slice(2, 1)]
@@ -201,18 +202,6 @@ def test_empty_dimensions_have_no_elements():
 
 
 # -- The primitives that it takes ---------------------------------------------------------------
-
-
-class Recorder(core.core.Trace):
-    """Evaluates, and writes down the names of what is applied."""
-
-    def __init__(self):
-        super().__init__(core.eval_trace)
-        self.names = []
-
-    def process_primitive(self, primitive, args, params):
-        self.names.append(primitive.name)
-        return primitive.impl(*args, **params)
 
 
 @pytest.mark.parametrize("index, names", [

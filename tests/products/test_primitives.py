@@ -7,6 +7,7 @@ it with the same class of error.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -41,7 +42,14 @@ def _transform(name: str) -> Any:
 
 def _batching(jx: Any, f: Any, args: tuple) -> Any:
     """Each non-empty subset of the operands batched, in front and behind."""
-    outs = []
+    return [mapped(*args) for mapped, args in _mapped(jx, f, args)]
+
+
+def _batching_text(jx: Any, f: Any, args: tuple) -> Any:
+    return [jx.make_jaxpr(mapped)(*args) for mapped, args in _mapped(jx, f, args)]
+
+
+def _mapped(jx: Any, f: Any, args: tuple) -> Iterator[tuple[Any, list]]:
     for axes in itertools.product((None, 0, -1), repeat=len(args)):
         ranks = [x.ndim for x in args]
         if all(a is None for a in axes) or any(a == -1 and not n for a, n in zip(axes, ranks)):
@@ -49,8 +57,7 @@ def _batching(jx: Any, f: Any, args: tuple) -> Any:
         if len(args) > 2 and sum(a is not None for a in axes) == 2:
             continue  # with three operands: one batched, or all
         batched = [_stack(jx, x, axis) for x, axis in zip(args, axes, strict=True)]
-        outs.append(jx.vmap(f, in_axes=axes, out_axes=0)(*batched))
-    return outs
+        yield jx.vmap(f, in_axes=axes, out_axes=0), batched
 
 
 def _stack(jx: Any, x: Any, axis: int | None) -> Any:
@@ -79,6 +86,7 @@ RULES = {
     "lowering": _lowering,
     "jvp": _transform("jvp"),
     "batching": _batching,
+    "batching_text": _batching_text,
     "partial_eval": _transform("linearize"),
     "transpose": _transform("vjp"),
     "linear_transpose": _linear_transpose,
@@ -93,6 +101,7 @@ DTYPES_OF_RULE = {
     "lowering": DTYPES_32 + DTYPES_64,
     "jvp": FEW_DTYPES + ("float16", "float64"),
     "batching": ("bool", "int32", "float32"),
+    "batching_text": ("float32",),
     "partial_eval": FEW_DTYPES,
     "transpose": FEW_DTYPES + ("float16", "float64"),
     "linear_transpose": ("float32", "complex64"),
