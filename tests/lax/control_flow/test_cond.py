@@ -1,4 +1,7 @@
-"""Chapter 9: `cond` and `switch`, against real JAX."""
+"""`cond` and `switch`: errors, partial evaluation, what is staged and what is run.
+
+Their values, jaxprs and derivatives are compared with JAX's by the rows of `oracle/lax_table.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_ja
 from minijax.core.tree import tree_structure
 from minijax.lax.control_flow.common import stage
 from minijax.lax.control_flow.cond import cond_p
+from tests.halves import check_halves
 from tests.oracle import both
 
 X = np.float32(0.7)
@@ -23,69 +27,10 @@ V = np.array([0.3, -1.2, 0.8], np.float32)
 M = np.arange(1, 7, dtype=np.float32).reshape(2, 3) / 3
 
 
-# --- programs: functions of the namespace, smooth at their arguments ---
-
-
-def func7(jx):
-    """The first example of JAX's page on jaxprs that has a `cond`."""
-    return lambda arg: jx.lax.cond(
-        arg >= 0.0, lambda xtrue: xtrue + 3.0, lambda xfalse: xfalse - 3.0, arg
-    )
-
-
-def func8(jx):
-    """The second, in which a branch closes over an array, and operands are a pytree."""
-
-    def func(arg1, arg2):
-        return jx.lax.cond(
-            arg1 >= 0.0,
-            lambda xtrue: xtrue[0],
-            lambda xfalse: jx.numpy.array([1]) + xfalse[1],
-            arg2,
-        )
-
-    return func
-
-
-def three_branches(jx):
-    sin, cos = jx.numpy.sin, jx.numpy.cos
-    return lambda i, x: jx.lax.switch(i, [sin, cos, lambda x: x * x], x)
-
-
-def closes_over_arrays(jx):
-    c, d = np.float32([1, 2, 3]), np.float32([3, 2, 1])
-
-    def f(x, v):
-        return jx.lax.cond(
-            x > 0, lambda: (v * c * d).sum() + x, lambda: (jx.numpy.sin(v) * d).sum() * x
-        )
-
-    return f
-
-
 def closes_over_tracers(jx):
     def f(x, v):
         y = jx.numpy.exp(x)
         return jx.lax.cond(x > 0, lambda u: u * y + x, lambda u: u - jx.numpy.cos(y), v)
-
-    return f
-
-
-def passes_operands_through(jx):
-    return lambda x, v: jx.lax.cond(
-        x > 0, lambda x, v: (x, v * 2, v), lambda x, v: (x, v.sum() + v, v), x, v
-    )
-
-
-def pytrees(jx):
-    def f(x, v):
-        tree = {"a": (x, v), "b": [x * 2]}
-        return jx.lax.cond(
-            x > 0,
-            lambda t: {"u": t["a"][1] * t["b"][0], "w": (t["a"][0],)},
-            lambda t: {"u": jx.numpy.sin(t["a"][1]), "w": (t["b"][0] ** 2,)},
-            tree,
-        )
 
     return f
 
@@ -106,241 +51,7 @@ def residuals_that_differ(jx):
     return f
 
 
-def tangent_in_one_branch(jx):
-    return lambda x, v: jx.lax.cond(
-        x > 0, lambda v: (v * 0 + 1.0, v), lambda v: (v, v * v), jx.lax.stop_gradient(v)
-    )[0] * x
-
-
-def constant_branch(jx):
-    return lambda x: jx.lax.cond(x > 0.5, lambda: 1.0, lambda: 2.0) * x
-
-
-def weak_types(jx):
-    return lambda x: jx.lax.cond(x > 0, lambda: 1.0, lambda: x)
-
-
-def operand_by_name(jx):
-    return lambda x: jx.lax.cond(x > 0, lambda t: t[0] * t[1], lambda t: t[0], operand=(x, x + 1))
-
-
-def number_as_predicate(jx):
-    return lambda n, x: jx.lax.cond(n, lambda x: x + 1, lambda x: x - 1, x)
-
-
-def nested(jx):
-    def inner(x):
-        return jx.lax.cond(x > 1, lambda x: x**3, lambda x: jx.numpy.sin(x), x)
-
-    return lambda x, v: jx.lax.cond(x > 0, lambda: inner(x) * v, lambda: inner(x * x) + v)
-
-
-def inside_jit(jx):
-    inner = jx.jit(lambda x: jx.lax.cond(x > 0, jx.numpy.sin, jx.numpy.cos, x))
-    return lambda x: inner(x) * inner(-x)
-
-
-def same_branches_twice(jx):
-    def f(x):
-        double, increment = lambda a: a * 2, lambda a: a + 1
-        return jx.lax.cond(x > 0, double, increment, jx.lax.cond(x > 1, double, increment, x))
-
-    return f
-
-
-def integers(jx):
-    return lambda n, x: jx.lax.cond(n > 1, lambda: (n, x), lambda: (n * 2, x * x))
-
-
-PROGRAMS = {
-    "func7": (func7, X),
-    "func7_false": (func7, -X),
-    "func7_weak": (func7, 5.0),
-    "func8": (func8, X, (np.zeros(1, np.float32), 2.0)),
-    "func8_false": (func8, -X, (np.zeros(1, np.float32), 2.0)),
-    "switch_0": (three_branches, 0, X),
-    "switch_1": (three_branches, 1, V),
-    "switch_2": (three_branches, np.int8(2), V),
-    "switch_below": (three_branches, -5, X),
-    "switch_above": (three_branches, np.uint32(7), X),
-    "arrays": (closes_over_arrays, X, V),
-    "arrays_false": (closes_over_arrays, -X, V),
-    "tracers": (closes_over_tracers, X, V),
-    "tracers_false": (closes_over_tracers, -X, V),
-    "through": (passes_operands_through, X, V),
-    "pytrees": (pytrees, X, V),
-    "pytrees_false": (pytrees, -X, V),
-    "residuals_0": (residuals_that_differ, 0, X, V),
-    "residuals_1": (residuals_that_differ, 1, X, V),
-    "residuals_2": (residuals_that_differ, 2, X, V),
-    "one_tangent": (tangent_in_one_branch, X, V),
-    "one_tangent_false": (tangent_in_one_branch, -X, V),
-    "constant": (constant_branch, X),
-    "weak": (weak_types, X),
-    "weak_false": (weak_types, -X),
-    "operand": (operand_by_name, X),
-    "number": (number_as_predicate, 2, X),
-    "number_zero": (number_as_predicate, 0.0, X),
-    "nested": (nested, X, V),
-    "nested_false": (nested, np.float32(-1.5), V),
-    "in_jit": (inside_jit, X),
-    "twice": (same_branches_twice, X),
-    "integers": (integers, 1, X),
-}
-NAMES = list(PROGRAMS)
-
-
-def parts(name):
-    program, *args = PROGRAMS[name]
-    return program, args
-
-
-def floats(args):
-    """The numbers of the arguments of a floating type."""
-    return tuple(i for i, x in enumerate(args) if np.asarray(x).dtype.kind == "f")
-
-
-def differentiable(name):
-    return not name.startswith("func8")
-
-
-SMOOTH = [name for name in NAMES if differentiable(name)]
-REAL = [name for name in SMOOTH if name != "integers"]  # whose results all are of a real type
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_value(name):
-    program, args = parts(name)
-    both(program, *args)
-    both(lambda jx: jx.jit(program(jx)), *args)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_jaxpr(name):
-    program, args = parts(name)
-    both(lambda jx: jx.make_jaxpr(program(jx)), *args)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_jaxpr_is_well_typed(name):
-    program, args = parts(name)
-    check_jaxpr(minijax.make_jaxpr(program(minijax))(*args))
-
-
-def along(jx, f, args, nums):
-    """`f` as a function of the numbered arguments, which it gets as a tuple."""
-
-    def g(*chosen):
-        full = list(args)
-        for i, x in zip(nums, chosen, strict=True):
-            full[i] = x
-        return f(*full)
-
-    return g
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_jvp_and_its_jaxpr(name):
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-
-    def derivative(jx):
-        f = along(jx, program(jx), args, nums)
-        return lambda *xs: jx.jvp(f, xs, tuple(x * 0 + 1 for x in primals))
-
-    both(derivative, *primals)
-    both(lambda jx: jx.make_jaxpr(derivative(jx)), *primals)
-
-
-@pytest.mark.parametrize("name", REAL)
-@pytest.mark.parametrize("mode, jit", [("jacfwd", False), ("jacrev", False), ("jacrev", True)])
-def test_jacobian(name, mode, jit):
-    program, args = parts(name)
-    nums = floats(args)
-
-    def jacobian(jx):
-        df = getattr(jx, mode)(program(jx), nums)
-        return jx.jit(df) if jit else df
-
-    both(jacobian, *args)
-
-
-@pytest.mark.parametrize("name", ["arrays", "tracers_false", "residuals_1"])
-def test_jacobian_of_a_jitted_function(name):
-    program, args = parts(name)
-    nums = floats(args)
-    both(lambda jx: jx.jacrev(jx.jit(program(jx)), nums), *args)
-
-
-@pytest.mark.parametrize("name", REAL)
-@pytest.mark.parametrize("outer, inner", [("jacfwd", "jacrev"), ("jacrev", "jacfwd")])
-def test_second_derivatives(name, outer, inner):
-    program, args = parts(name)
-    nums = floats(args)
-    both(lambda jx: getattr(jx, outer)(getattr(jx, inner)(program(jx), nums), nums), *args)
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_linearize(name):
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-
-    def derivative(jx):
-        f = along(jx, program(jx), args, nums)
-        return lambda *xs: jx.linearize(f, *xs)[1](*xs)
-
-    both(derivative, *primals)
-
-
 # --- batching: each argument batched alone, and all of them ---
-
-
-def batched_somewhere(args):
-    for i in range(len(args)):
-        yield tuple(0 if i == j else None for j in range(len(args)))
-    if len(args) > 1:
-        yield (0,) * len(args)
-
-
-BATCHED = [
-    (name, axes)
-    for name in NAMES
-    if not name.startswith("func8")
-    for axes in batched_somewhere(PROGRAMS[name][1:])
-]
-
-
-def stacked(x):
-    """Three examples, of both signs."""
-    x = np.asarray(x)
-    x = x.astype(np.float32) if x.dtype == np.float64 else x
-    x = x.astype(np.int32) if x.dtype == np.int64 else x
-    return np.stack([x, (0 - x).astype(x.dtype), x + x])
-
-
-@pytest.mark.parametrize("name, axes", BATCHED)
-def test_vmap(name, axes):
-    program, args = parts(name)
-    args = [x if axis is None else stacked(x) for x, axis in zip(args, axes, strict=True)]
-    both(lambda jx: jx.vmap(program(jx), axes), *args)
-    both(lambda jx: jx.make_jaxpr(jx.vmap(program(jx), axes)), *args)
-
-
-@pytest.mark.parametrize(
-    "name, axes", [(n, a) for n, a in BATCHED if n in ("arrays", "tracers", "residuals_1")]
-)
-def test_vmap_of_grad_and_grad_of_vmap(name, axes):
-    program, args = parts(name)
-    nums = floats(args)
-    args = [x if axis is None else stacked(x) for x, axis in zip(args, axes, strict=True)]
-
-    def loss(jx, *args):
-        return program(jx)(*args).sum()
-
-    both(lambda jx: jx.vmap(jx.grad(lambda *a: loss(jx, *a), nums), axes), *args)
-    both(lambda jx: jx.grad(lambda *a: jx.vmap(program(jx), axes)(*a).sum(), nums), *args)
 
 
 def test_vmap_over_another_dimension():
@@ -443,24 +154,11 @@ def staged(jx, index=0):
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-@pytest.mark.parametrize("unknown", [(False, True, False), (False, False, True),
-                                     (False, True, True), (True, False, False),
-                                     (True, True, True)])
+@pytest.mark.parametrize("unknown", [(False, True, False), (False, False, True), (False, True, True),
+                                     (True, False, False), (True, True, True)])
 def test_partial_evaluation(index, unknown):
-    """Both halves together compute the whole, whichever arguments are known."""
     jaxpr, _ = staged(minijax)
-    args = [np.int32(index), X, V]
-    split = partial_eval_jaxpr(jaxpr, unknown, (False,))
-    known_jaxpr, unknown_jaxpr, out_unknown, _ = split
-    check_jaxpr(known_jaxpr)
-    check_jaxpr(unknown_jaxpr)
-    known = [x for x, u in zip(args, unknown, strict=True) if not u]
-    outs = minijax.jit(minijax.extend.core.jaxpr_as_fun(known_jaxpr))(*known)
-    residuals = split.residuals(outs, known)
-    late = [x for x, u in zip(args, unknown, strict=True) if u]
-    assert out_unknown == (True,)
-    (out,) = minijax.extend.core.jaxpr_as_fun(unknown_jaxpr)(*residuals, *late)
-    np.testing.assert_allclose(out, residuals_that_differ(minijax)(*args), rtol=1e-6)
+    check_halves(jaxpr, unknown, [np.int32(index), X, V])
 
 
 def test_with_a_known_index_what_is_known_is_computed_now():

@@ -1,4 +1,7 @@
-"""Chapter 9: `while_loop` and `fori_loop`, alone and nested with `cond`, against real JAX."""
+"""`while_loop` and `fori_loop`: nesting, errors, partial evaluation, without `jit`.
+
+Their values, jaxprs and derivatives are compared with JAX's by the rows of `oracle/lax_table.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +14,15 @@ import pytest
 import minijax
 from minijax.checks.typecheck import check_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
-from minijax.extend.core import jaxpr_as_fun
 from minijax.lax.control_flow.while_loop import while_p
+from tests.halves import check_halves
 from tests.oracle import both
+from tests.oracle.lax_table import CALLS, function
+from tests.oracle.primitives_table import operands
 
 X = np.float32(2.5)
 V = np.array([0.3, 1.2, 0.8], np.float32)
 M = np.arange(1, 7, dtype=np.float32).reshape(2, 3) / 3
-
-
-# --- programs: functions of the namespace, smooth at their arguments ---
-
-
-def func10(jx):
-    """The example of JAX's page on jaxprs: a closure, and a bound that is traced."""
-
-    def func(arg, n):
-        ones = jx.numpy.ones(arg.shape)
-        return jx.lax.fori_loop(
-            0, n, lambda i, carry: carry + ones * 3.0 + arg, arg + ones
-        )
-
-    return func
-
-
-def static_bounds(jx):
-    return lambda x: func10(jx)(x, 3)
 
 
 def square_root(jx):
@@ -48,27 +34,10 @@ def square_root(jx):
     return f
 
 
-def powers(jx):
-    return lambda x: jx.lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x), (0, x))
-
-
-def weak_carry(jx):
-    """The initial values are Python's; the body returns others."""
-    return lambda x: jx.lax.while_loop(
-        lambda c: c[0] < 4, lambda c: (c[0] + np.int32(1), c[1] + x, c[2] * 2), (0, 0, 1)
-    )
-
-
 def fixed_carry(jx):
     """A carry that the body hands on, and the condition ignores, is a constant."""
     return lambda x, v: jx.lax.while_loop(
         lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1], c[2] * c[1]), (0, x, v)
-    )
-
-
-def fixed_carry_in_condition(jx):
-    return lambda n, v: jx.lax.while_loop(
-        lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], jx.numpy.sin(c[2])), (0, n, v)
     )
 
 
@@ -79,35 +48,10 @@ def swapped_carry(jx):
     )
 
 
-def pytree_carry(jx):
-    def f(x, v):
-        def body(c):
-            return {"i": c["i"] + 1, "w": (c["w"][0] * x, c["w"][1] + c["w"][0])}
-
-        return jx.lax.while_loop(lambda c: c["i"] < 3, body, {"i": 0, "w": (v, v * v)})
-
-    return f
-
-
-def array_constants(jx):
-    c = np.float32([1, 2, 3])
-    return lambda v: jx.lax.while_loop(
-        lambda u: (u * c).sum() < 40, lambda u: u * c + 0.5, jx.numpy.abs(v)
-    )
-
-
-def no_round(jx):
-    return lambda x: jx.lax.while_loop(lambda c: c < x, lambda c: c * 2, x)
-
-
 def counts_down(jx):
     return lambda n, x: jx.lax.while_loop(
         lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] + jx.numpy.cos(c[1])), (n, x)
     )
-
-
-def dynamic_bounds(jx):
-    return lambda low, high, x: jx.lax.fori_loop(low, high, lambda i, c: c * x + i, x)
 
 
 def cond_in_while(jx):
@@ -138,138 +82,6 @@ def while_in_while(jx):
     return f
 
 
-def while_in_jit(jx):
-    inner = jx.jit(square_root(jx))
-    return lambda x: inner(x) * inner(x + 1)
-
-
-PROGRAMS = {
-    "func10": (func10, V, 3),
-    "static": (static_bounds, V),
-    "root": (square_root, X),
-    "root_weak": (square_root, 2.0),
-    "powers": (powers, X),
-    "weak": (weak_carry, X),
-    "fixed": (fixed_carry, X, V),
-    "fixed_in_condition": (fixed_carry_in_condition, 3, V),
-    "swapped": (swapped_carry, 4, X, V),
-    "pytree": (pytree_carry, X, V),
-    "constants": (array_constants, V),
-    "no_round": (no_round, X),
-    "down": (counts_down, 3, X),
-    "down_zero": (counts_down, np.int8(0), X),
-    "bounds": (dynamic_bounds, 1, np.int32(4), X),
-    "bounds_empty": (dynamic_bounds, 4, 1, X),
-    "bounds_int8": (dynamic_bounds, np.int8(1), 4, X),
-    "cond_in_while": (cond_in_while, X),
-    "while_in_cond": (while_in_cond, 3, X),
-    "while_in_while": (while_in_while, 3, X),
-    "while_in_jit": (while_in_jit, X),
-}
-NAMES = list(PROGRAMS)
-REVERSIBLE = ("static",)  # reverse mode goes through a `scan`
-
-
-def parts(name):
-    program, *args = PROGRAMS[name]
-    return program, args
-
-
-def floats(args):
-    """The numbers of the arguments of a floating type."""
-    return tuple(i for i, x in enumerate(args) if np.asarray(x).dtype.kind == "f")
-
-
-def along(f, args, nums):
-    """`f` as a function of the numbered arguments, with a list of its real results."""
-
-    def g(*chosen):
-        full = list(args)
-        for i, x in zip(nums, chosen, strict=True):
-            full[i] = x
-        return [y for y in _leaves(f(*full)) if y.dtype.kind == "f"]
-
-    return g
-
-
-def _leaves(tree):
-    if isinstance(tree, (tuple, list)):
-        return [x for part in tree for x in _leaves(part)]
-    if isinstance(tree, dict):
-        return _leaves([tree[k] for k in sorted(tree)])
-    return [tree] if hasattr(tree, "dtype") else []  # a fixed Python number is a result, too
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_value(name):
-    program, args = parts(name)
-    both(program, *args)
-    both(lambda jx: jx.jit(program(jx)), *args)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_jaxpr(name):
-    program, args = parts(name)
-    both(lambda jx: jx.make_jaxpr(program(jx)), *args)
-    check_jaxpr(minijax.make_jaxpr(program(minijax))(*args))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_jvp_and_its_jaxpr(name):
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-
-    def derivative(jx):
-        f = along(program(jx), args, nums)
-        return lambda *xs: jx.jvp(f, xs, tuple(x * 0 + 1 for x in primals))
-
-    both(derivative, *primals)
-    both(lambda jx: jx.make_jaxpr(derivative(jx)), *primals)
-    check_jaxpr(minijax.make_jaxpr(derivative(minijax))(*primals))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_second_derivatives_in_forward_mode(name):
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-    every = tuple(range(len(nums)))
-
-    def derivative(jx):
-        f = along(jx.jit(program(jx)), args, nums)
-        return jx.jacfwd(jx.jacfwd(f, every), every)
-
-    both(derivative, *primals)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_linearize(name):
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-
-    def derivative(jx):
-        f = along(program(jx), args, nums)
-        return lambda *xs: jx.linearize(f, *xs)[1](*xs)
-
-    both(derivative, *primals)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_reverse_mode(name):
-    """An error, of JAX's class, except for the loops that are a `scan`."""
-    program, args = parts(name)
-    nums = floats(args)
-    primals = tuple(args[i] for i in nums)
-
-    def derivative(jx):
-        f = along(jx.jit(program(jx)), args, nums)
-        return jx.grad(lambda *xs: sum(y.sum() for y in f(*xs)), tuple(range(len(nums))))
-
-    both(derivative, *primals, raises=None if name in REVERSIBLE else ValueError)
-
-
 def test_the_reverse_mode_error_says_why_and_what_to_do():
     with pytest.raises(ValueError, match="backwards") as caught:
         minijax.grad(square_root(minijax))(X)
@@ -280,56 +92,11 @@ def test_the_reverse_mode_error_says_why_and_what_to_do():
 # --- batching: each argument batched alone, and all of them ---
 
 
-def batched_somewhere(args):
-    for i in range(len(args)):
-        yield tuple(0 if i == j else None for j in range(len(args)))
-    if len(args) > 1:
-        yield (0,) * len(args)
-
-
-BATCHED = [
-    (name, axes)
-    for name in NAMES
-    if name != "bounds_int8"  # of bounds that do not fit each other, once they are arrays
-    for axes in batched_somewhere(PROGRAMS[name][1:])
-]
-
-
 def stacked(x):
     """Three examples, for which loops run for different lengths."""
     x = np.asarray(x)
     x = x.astype({"f": np.float32, "i": x.dtype if x.itemsize < 8 else np.int32}[x.dtype.kind])
     return np.stack([x, x + x.dtype.type(2), x + x])
-
-
-@pytest.mark.parametrize("name, axes", BATCHED)
-def test_vmap(name, axes):
-    program, args = parts(name)
-    args = [x if axis is None else stacked(x) for x, axis in zip(args, axes, strict=True)]
-    both(lambda jx: jx.vmap(program(jx), axes), *args)
-    both(lambda jx: jx.make_jaxpr(jx.vmap(program(jx), axes)), *args)
-    check_jaxpr(minijax.make_jaxpr(minijax.vmap(program(minijax), axes))(*args))
-
-
-@pytest.mark.parametrize("name, axes", [(n, a) for n, a in BATCHED if n in (
-    "root", "down", "swapped", "cond_in_while", "fixed_in_condition")])
-def test_vmap_and_jvp(name, axes):
-    """In both orders; where the predicate is batched, finished examples keep their tangents."""
-    program, args = parts(name)
-    nums = floats(args)
-    args = [x if axis is None else stacked(x) for x, axis in zip(args, axes, strict=True)]
-
-    def derivative(jx, f, *args):
-        def g(*xs):
-            full = dict(enumerate(args)) | dict(zip(nums, xs, strict=True))
-            return f(*(full[i] for i in range(len(args))))
-
-        primals = tuple(args[i] for i in nums)
-        out, out_dot = jx.jvp(g, primals, tuple(x * 0 + 1 for x in primals))
-        return out, [t for t in _leaves(out_dot) if t.dtype.kind == "f"]
-
-    both(lambda jx: jx.vmap(lambda *a: derivative(jx, program(jx), *a), axes), *args)
-    both(lambda jx: lambda *a: derivative(jx, jx.vmap(program(jx), axes), *a), *args)
 
 
 def test_vmap_of_vmap():
@@ -349,9 +116,9 @@ def test_vmap_over_another_dimension():
 # --- nesting to depth three and more ---
 
 
-@pytest.mark.parametrize("name", ["cond_in_while", "while_in_cond", "while_in_while"])
-def test_nested_under_transformations(name):
-    program, args = parts(name)
+@pytest.mark.parametrize("program, args", [
+    (cond_in_while, [X]), (while_in_cond, [3, X]), (while_in_while, [3, X])])
+def test_nested_under_transformations(program, args):
     args = [stacked(x) for x in args]
     last = len(args) - 1
 
@@ -473,33 +240,15 @@ def test_a_tracer_that_leaks(where):
 
 # --- the rules by themselves ---
 
-COMBINATIONS = [(False, True, False), (False, False, True), (False, True, True),
-                (True, False, False), (True, True, True)]
-
-
 @pytest.mark.parametrize("program, args", [
     (swapped_carry, (4, X, V)), (lambda jx: lambda n, x, v: fixed_carry(jx)(x, v * n), (2, X, V)),
     (lambda jx: lambda n, x, v: (counts_down(jx)(n, v), counts_down(jx)(n, x)), (2, X, V)),
 ])
-@pytest.mark.parametrize("unknown", COMBINATIONS)
+@pytest.mark.parametrize("unknown", [(False, True, False), (False, False, True), (False, True, True),
+                                     (True, False, False), (True, True, True)])
 def test_partial_evaluation(program, args, unknown):
-    """Both halves together compute the whole, whichever arguments are known."""
     args = [np.int32(args[0]), *args[1:]]
-    jaxpr = minijax.make_jaxpr(program(minijax))(*args)
-    n_out = len(jaxpr.jaxpr.outvars)
-    split = partial_eval_jaxpr(jaxpr, unknown, (False,) * n_out)
-    known_jaxpr, unknown_jaxpr, out_unknown, _ = split
-    check_jaxpr(known_jaxpr)
-    check_jaxpr(unknown_jaxpr)
-    known = [x for x, u in zip(args, unknown, strict=True) if not u]
-    outs = jaxpr_as_fun(known_jaxpr)(*known)
-    residuals = split.residuals(outs, known)
-    late = [x for x, u in zip(args, unknown, strict=True) if u]
-    late_outs = iter(jaxpr_as_fun(unknown_jaxpr)(*residuals, *late))
-    early_outs = iter(outs)
-    merged = [next(late_outs) if u else next(early_outs) for u in out_unknown]
-    for got, want in zip(merged, jaxpr_as_fun(jaxpr)(*args), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-6)
+    check_halves(minijax.make_jaxpr(program(minijax))(*args), unknown, args)
 
 
 def halves(program, args, unknown):
@@ -559,19 +308,18 @@ def test_ill_typed_equations_are_found():
 # --- disable_jit, caching ---
 
 
-@pytest.mark.parametrize("name", ["root", "weak", "pytree", "func10", "static", "bounds_empty"])
-def test_disable_jit(name):
+@pytest.mark.parametrize("line, call", [row for row in CALLS if "while_loop" in row[1]
+                                        or "fori_loop" in row[1]])
+def test_disable_jit(line, call):
     """Python's loop runs, on concrete values; results have their types as without a tracer."""
-    program, args = parts(name)
-
-    def f(jx):
-        def g(*args):
+    def program(jx):
+        def run(*args):
             with jx.disable_jit():
-                return program(jx)(*args)
+                return function(call)(jx)(*args)
 
-        return g
+        return run
 
-    both(f, *args)
+    both(program, *operands(line, "float32"))
 
 
 def test_disable_jit_under_vmap_falls_back_to_the_primitive():
