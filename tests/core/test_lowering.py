@@ -269,68 +269,6 @@ def test_rules_can_be_made_of_functions():
     assert (x, y) == (2.0, 0.0)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
-def test_prefixes_with_infinities_and_nans(name, reverse):
-    x = np.array([[1, -np.inf, 3, -2], [np.inf, 5, np.nan, 0], [-np.inf] * 4], F32)
-    for axis in (0, 1):
-        both(lambda jx: jx.jit(lambda x: getattr(jx.lax, name)(x, axis, reverse)), x)
-
-
-@pytest.mark.parametrize("name", ["argmax", "argmin"])
-@pytest.mark.parametrize("dtype", ["float32", ml_dtypes.bfloat16, "int8", "uint8", "bool"], ids=str)
-@pytest.mark.parametrize("index_dtype", [np.int32, np.uint8])
-def test_first_of_equals_and_nan_before_all(name, dtype, index_dtype):
-    x = np.array([[1, 3, 3, 2], [7, 1, 7, 5], [2, 2, 2, 2], [0, -1, -1, 0]])
-    x = x.astype(F32)
-    if np.dtype(dtype).kind not in "iub":
-        x[1, [0, 2]], x[3] = np.nan, -np.inf
-    x = np.abs(x).astype(dtype) if np.dtype(dtype).kind == "u" else x.astype(dtype)
-    for axis in (0, 1):
-        both(lambda jx: jx.jit(lambda x: getattr(jx.lax, name)(x, axis, index_dtype)), x)
-
-
-@pytest.mark.parametrize(
-    "start", [np.int32(-7), np.int32(1), np.uint8(200), np.int8(3), np.int8(-1)]
-)
-def test_slices_stay_inside(start):
-    x, update = np.arange(12, dtype=F32).reshape(3, 4), np.full((2, 2), -1, F32)
-    both(lambda jx: jx.jit(lambda x, i: jx.lax.dynamic_slice(x, (i, i), (2, 2))), x, start)
-    both(lambda jx: jx.jit(lambda x, u, i: jx.lax.dynamic_update_slice(x, u, (i, i))),
-         x, update, start)  # fmt: skip
-
-
-NUMERIC = ["bool", "int8", "uint8", "int32", "float16", "float32", "complex64", ml_dtypes.bfloat16,
-           ml_dtypes.float8_e4m3fn]  # fmt: skip
-
-
-@pytest.mark.parametrize("target", NUMERIC, ids=lambda d: np.dtype(d).name)
-@pytest.mark.parametrize("source", NUMERIC, ids=lambda d: np.dtype(d).name)
-@pytest.mark.filterwarnings("ignore")
-def test_conversions(source, target):
-    x = np.array([0, 1, 2, 100] if np.dtype(source).kind in "bu" else [-3, 0, 0.5, 100])
-    both(lambda jx: jx.jit(lambda x: jx.lax.convert_element_type(x, target)), x.astype(source))
-
-
-@pytest.mark.parametrize("which", [np.int32(1), np.array([2, 0, 3], np.uint8),
-                                   np.array([1, -1, 9], np.int32)], ids=str)  # fmt: skip
-def test_select_among_many(which):
-    x = np.arange(3, dtype=F32)
-    both(lambda jx: jx.jit(lambda w, x: jx.lax.select_n(w, x, x + 10, x + 20, x + 30)), which, x)
-
-
-@pytest.mark.parametrize("z", [1e-12 + 1e-12j, 0 + 1000j, 1000 + 1j, 0j, 1 - 88j], ids=str)
-def test_complex_sine_and_cosine_at_the_edges(z):
-    both(lambda jx: jx.jit(lambda z: (jx.numpy.sin(z), jx.numpy.cos(z))), np.complex64(z))
-
-
-@pytest.mark.parametrize("exponent", [-5, -2, -1, 0, 1, 2, 3, 7])
-def test_whole_powers(exponent):
-    x = np.array([-2.5, -1, 0.5, 3], F32)
-    both(lambda jx: jx.jit(lambda x: jx.lax.integer_pow(x, exponent)), x)
-    both(lambda jx: jx.jit(lambda x: jx.lax.integer_pow(x, exponent)), x.astype(np.complex64))
-
-
 # ----------------------------------------------------------------------------------------------
 # As good as JAX's
 

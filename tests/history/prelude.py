@@ -6,6 +6,8 @@ arrays of `arrays()` may be made anew for each run.
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,28 @@ import numpy as np
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax  # noqa: F401  (the programs use it)
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    """A pytree with a static field."""
+
+    w: Any
+    b: Any
+    name: str = dataclasses.field(default="", metadata={"static": True})
+
+
+class Box:
+    """A pytree whose second part is static."""
+
+    def __init__(self, x, data):
+        self.x, self.data = x, data
+
+
+jax.tree_util.register_pytree_node(Box, lambda b: ((b.x,), b.data), lambda data, x: Box(*x, data))
 
 
 def sin_x(x):
@@ -53,6 +77,10 @@ jitted = jax.jit(sin_x)
 static_jit = jax.jit(lambda x, n: x * n, static_argnums=1)
 jit_grad = jax.jit(jax.grad(loss))
 donated = jax.jit(lambda x: x + 1, donate_argnums=0)
+bump = jax.jit(lambda *trees: jax.tree.map(lambda x: x + 1, trees))
+named = jax.jit(lambda a, b=2.0, c=3: (a - b) * c)
+hashed = jax.jit(lambda x, n, m=0: (x, jnp.float32(hash((n, m)) % 1000)), static_argnums=1,
+                 static_argnames="m")
 LASTING = {name: value for name, value in globals().items() if name[0] != "_"}
 
 

@@ -40,6 +40,11 @@ def test_a_program_that_once_depended_on_history(text):
     history("--only", text.strip(), "--rounds", "20")
 
 
+@pytest.mark.parametrize("function", ["bump(", "named(", "hashed("])
+def test_one_function_tells_arguments_of_all_kinds_apart(function):
+    history("--only", function, "--rounds", "8")
+
+
 def test_there_are_many_different_programs():
     programs = sources()
     assert len(set(programs)) == len(programs) >= 300

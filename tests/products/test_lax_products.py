@@ -112,7 +112,8 @@ OTHER_TEXT = {
     "text of jvp": _JVP,
     "text of each tangent": (*_JVP, "x.at[y"),
     "text of vjp": (*_DERIVATIVES, "lax.select", "x[", "x.at[y", "jnp.take", "linalg.qr(x + jnp.eye(3)",
-                    "jnp.linalg.svd", "lax.cond", "lax.switch", "jx.checkpoint(lambda a", "jx.jit"),
+                    "jnp.linalg.svd", "lax.cond", "lax.switch", "jx.checkpoint(lambda a", "jx.jit",
+                    "(lambda", "lax.scan(jx.jit", "jx.vmap(lambda a: lax.cond"),
     "text of each dimension": (*_INDEXING, "lax.clamp", "lax.bitcast", "x.at[",
                                "jx.checkpoint(lambda a"),
 }

@@ -64,5 +64,36 @@ def test_three_transformations(name, transforms):
     check(name, transforms)
 
 
+TEXTS = ["jit", "vmap", "jvp", "grad", "linearize", "vjp", "vmap.grad", "jit.grad"]
+WHOLE = ("integers", "small_integers")  # which have no gradient
+# The derivatives of what is not real, whose equations come in another order than JAX's.
+DISCRETE = (*WHOLE, "integers_and_floats", "masks")
+OTHER_TEXT = {
+    "jvp": (*DISCRETE, "comparisons", "extrema", "remainder"),
+    "linearize": (*DISCRETE, "comparisons", "extrema"),
+    "vjp": DISCRETE,
+    "grad": WHOLE,
+    "jit.grad": WHOLE,
+    "vmap.grad": (*WHOLE, "python_scalar"),
+    "vmap": ("python_scalar",),  # which has no dimension
+}
+
+
+@pytest.mark.parametrize("name, transforms", [
+    (name, names) for names in TEXTS for name in PROGRAMS if name not in OTHER_TEXT.get(names, ())])
+def test_text(name, transforms):
+    """The jaxprs read the same."""
+    base = PROGRAMS[name]
+
+    def program(jx):
+        def run(*args):
+            f, args = compose(jx, transforms.split("."), base.program(jx), args)
+            return jx.make_jaxpr(f)(*args)
+
+        return run
+
+    both(program, *base.args)
+
+
 def test_there_are_enough_base_functions():
     assert len(PROGRAMS) >= 40
