@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.core.partial_eval import partial_eval_jaxpr
-from minijax.checks.typecheck import check_jaxpr
 
 
 def check_halves(jaxpr: ClosedJaxpr, unknown: Sequence[bool], args: Sequence[Any]) -> None:
