@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import os
 import sys
+from collections import Counter
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -38,6 +40,7 @@ def _compile_quickly() -> None:
 
 _compile_quickly()
 
+DAY = datetime.date.today().toordinal()
 _common = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 # CI tries the same programs each time; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("ci", derandomize=True, max_examples=25, database=None, **_common)
@@ -46,11 +49,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_modifyitems(config, items):
-    """Without JAX, leave out the tests that are marked as needing it."""
+    """Leave out what is not for this run: cases of other days, and without JAX what needs it."""
+    kept = _of_today(items) if MODE != "refresh" and "MINIJAX_ALL_CASES" not in os.environ else items
     if MODE == "stored":
-        left_out = [item for item in items if item.get_closest_marker("live_jax")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("live_jax")]
+        kept = [item for item in kept if not item.get_closest_marker("live_jax")]
+    config.hook.pytest_deselected(items=[*{*items} - {*kept}])
+    items[:] = kept
+
+
+def _of_today(items):
+    """Of a test marked `daily(n)` every n-th case, other ones each day, and at least one."""
+    kept, seen = [], Counter()
+    cases = Counter(item.nodeid.partition("[")[0] for item in items)
+    for item in items:
+        mark, name = item.get_closest_marker("daily"), item.nodeid.partition("[")[0]
+        step = min(mark.args[0], cases[name]) if mark else 1
+        if (seen[name] + DAY) % step == 0:
+            kept.append(item)
+        seen[name] += 1
+    return kept
 
 
 def pytest_collection_finish():

@@ -24,6 +24,7 @@ lax.bitcast_convert_type(x, x.dtype)
 """.strip().splitlines()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("how", ["eager", "jit", "closed over"])
 @pytest.mark.parametrize("program", [p.strip() for line in PROGRAMS for p in line.split(" | ")])

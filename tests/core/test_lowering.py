@@ -109,6 +109,7 @@ def compiled_constant(value: np.ndarray) -> np.ndarray:
 NUMBERS = [0.0, -0.0, 1 / 3, -1e-5, 1e5, 3.0, np.inf, -np.inf, np.nan, 1e-40, 65504.0]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("dtype", [
     "bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64",
     "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2,

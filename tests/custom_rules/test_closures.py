@@ -75,6 +75,7 @@ def test_dead_code_in_a_loop(rules, call):
     both(lambda jx: jx.jacfwd(jx.grad(program(jx))), X)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("rules", [*DEAD, "vjp: bwd"])
 def test_dead_code_anywhere(rules, call):
@@ -314,6 +315,7 @@ RULES_WITH_X = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("later", "rules", "use"), [
     case for case in itertools.product(LATER, RULES_WITH_X, USES)
     if case[1:] != ("fwd", "stopped") and case != ("cond", "jvps", "stopped")])  # JAX refuses these

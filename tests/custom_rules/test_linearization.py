@@ -47,6 +47,7 @@ def function(jx, call, rule):
     return eval(f"lambda x: {call}", names)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("call", CALLS)
 def test_tangents_that_depend_on_no_tangent(call, rule):
@@ -69,6 +70,7 @@ def test_tangents_that_depend_on_no_tangent(call, rule):
 X = np.array([0.3, 0.7, 1.1], np.float32)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("body", [
     "jnp.sin(x) * x", "jnp.tanh(x) * 2.0", "(x, x * 2.0, jnp.cos(x))", "jnp.where(x > 0, x, -x) ** 3",
     "lax.stop_gradient(x) * x", "(x.astype(int), x)", "jax.jit(lambda y: jnp.exp(y) * x)(x)",

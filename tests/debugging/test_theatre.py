@@ -147,17 +147,18 @@ def test_a_trace_of_the_readers_own_is_shown_by_how_its_boxes_print():
 def test_long_loops_are_folded():
     with record("loop") as recording:
         x = jnp.float32(0)
-        for _ in range(10_000):
+        for _ in range(2000):
             x = x + 1
-    assert float(x) == 10_000
+    assert float(x) == 2000
     assert len(recording.events) <= 2 * recorder.MOST_ALIKE
     assert any("more steps like these were left out" in note for note in recording.notes())
 
 
-def test_a_long_program_is_cut():
+def test_a_long_program_is_cut(monkeypatch):
+    monkeypatch.setattr(recorder, "MOST_EVENTS", 100)
     with record("long") as recording:
-        exec("x = jnp.float32(0)\n" + "x = x + 1\n" * 3000, {"jnp": jnp})
-    assert len(recording.events) == recorder.MOST_EVENTS
+        exec("x = jnp.float32(0)\n" + "x = x + 1\n" * 150, {"jnp": jnp})
+    assert len(recording.events) == 100
     assert recording.notes()
 
 

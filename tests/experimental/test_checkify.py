@@ -125,6 +125,7 @@ CHECKED = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("name", CHECKED)
 def test_what_is_found(name, jitted):

@@ -133,6 +133,7 @@ def by_order(series, order):
     return [leaves[k::order] for k in range(order)]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", BEYOND_JAX)
 def test_beyond_jax(name):
     f, order = BEYOND_JAX[name], 3

@@ -131,6 +131,7 @@ def of_data(jx, name, array, indices=None):
     return lambda data: PROGRAMS[name][0](jx, sp, sp.BCOO((data, indices), shape=shape))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("name", "array", "mode"), [c for c in CASES if not beyond_jax(*c)])
 def test_like_jax(name, array, mode):
     answer = both(lambda jx: functools.partial(MODES[mode](jx, of_data(jx, name, array)),
@@ -373,6 +374,7 @@ SYMMETRIC = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("form", ["matrix", "function", "sparse"])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("name", SYMMETRIC)

@@ -112,6 +112,7 @@ GATHERS = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("case, n_dense", [(case, n) for case in GATHERS for n in (0, 1)
                                            if n < len(case[0])])
 def test_gather(case, n_dense):

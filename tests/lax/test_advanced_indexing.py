@@ -67,6 +67,7 @@ def same(f, *args, text=True):
     both(quietly, *args, text=text)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("name", INDICES)
 def test_eager_and_text(name, access):
@@ -82,6 +83,7 @@ REFUSED = {
 TRACED = [name for name in INDICES if name not in REFUSED]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("access", ["get", "set", "add"])
 @pytest.mark.parametrize("name", TRACED)
 def test_transformed(name, access):
@@ -119,6 +121,7 @@ def test_traced_integers_and_strides():
 METHODS = ["set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max"]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "bfloat16", "complex64", "bool"])
 @pytest.mark.parametrize("method", METHODS)
 def test_methods(method, dtype):

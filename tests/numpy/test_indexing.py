@@ -121,6 +121,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("index", ["int8", "int32"])
 @pytest.mark.parametrize("places", [
     [0, -1, 2], [3, -3, 1], [-4, 5, 0], [100, -100, 2], [[4, 0], [-5, 1]], 1, 4, -5])

@@ -36,6 +36,7 @@ ROWS = [*itertools.product(FUNCTIONS, ["float32", "complex64", "int32", "uint8"]
         *itertools.product(FUNCTIONS, ["bfloat16"], [2**31, 2**40])]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name, dtype, n", [row for row in ROWS if row not in REFUSED_HERE])
 def test_a_large_integer(name, dtype, n):
     both(lambda jx: lambda: FUNCTIONS[name](jx, n, dtype))

@@ -38,6 +38,7 @@ def run(jx, row, k):
     return eval(row, {**names, "k": k, "ks": jx.random.split(k, 3)})
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("impl, row", [
     (impl, row) for i, impl in enumerate(OTHERS) for row in programs()[i::3 if i else 1]])
 def test_other_implementations(impl, row):
@@ -102,6 +103,7 @@ def double(jx):
             r.bits(r.wrap_key_data(words[i]), shape, f"uint{width}") for i in (0, 1)))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("row", programs()[::2])
 def test_keys_of_several_dimensions(row):
     both(lambda jx: lambda: run(jx, row, jx.random.key(3, impl=double(jx))))

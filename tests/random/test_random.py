@@ -125,6 +125,7 @@ def assert_equal(got, want, ulps: int) -> None:
         assert np.array_equal(got, want, equal_nan=want.dtype.kind in "fc"), (got, want)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples(name):
     sample, ulps = SAMPLES[name]
@@ -217,6 +218,7 @@ SECOND_DERIVATIVES = {
 }
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("order", SECOND_DERIVATIVES)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("name", ["gamma", "loggamma"])

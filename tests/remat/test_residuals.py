@@ -39,6 +39,7 @@ NAMES = ["sin", "exp", "tanh", "products", "result", "jit", "two of a jit", "nes
          "branches", "loop"]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name, policy, dtype, inside", [*itertools.product(
     NAMES, POLICIES, ["float32", "bfloat16"], [False, True])])
 def test_gradients(name, policy, dtype, inside):

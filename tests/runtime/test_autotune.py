@@ -381,6 +381,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.3, 1.0])
 def test_the_process_ends_while_the_tuner_works(seconds):
     out, complaint = run("SIZE = 60", END_DURING, f"""

@@ -97,6 +97,7 @@ def test_ctrl_c_while_xla_is_loaded():
     assert (out, complaint) == ("42.0\n", "")
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("waiting", ["x.block_until_ready()", "np.asarray(x)", "float(x[0, 0])"])
 def test_ctrl_c_while_waiting_for_a_program_without_end(waiting):
     out, complaint = run(ENDLESS, f"""
@@ -114,6 +115,7 @@ def test_nobody_waits_for_a_program_without_effects():
     run(ENDLESS, "endless(x); sys.exit(3)", code=3)
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("end", ENDS)
 def test_a_daemon_thread_that_compiles(end):
     _, complaint = run(DAEMON, COMPILING, end, code=ENDS[end])

@@ -107,6 +107,7 @@ def test_a_forked_process_that_ends_as_python_does():
     assert (out, complaint) == ("7\n", "")
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(method, tmp_path):
     program = tmp_path / "program.py"

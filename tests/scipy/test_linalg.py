@@ -81,6 +81,7 @@ def modules(jx):
     return {"jnp": jx.numpy} | {name: getattr(jx.scipy.linalg, name) for name in names}
 
 
+@pytest.mark.daily(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", VALUES)
 def test_values(row):
@@ -122,6 +123,7 @@ def test_eigenvectors_of_equal_eigenvalues():
     np.testing.assert_allclose(T @ vectors, vectors * values, atol=2e-5)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("select_range", [(0, 3), (1, 2), (3, 3)])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_derivatives_of_a_tridiagonal_matrix_are_those_of_the_dense_one(dtype, select_range):

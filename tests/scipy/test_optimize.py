@@ -44,6 +44,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("case, method", [(case, "BFGS") for case in CASES] + [
     ("rosenbrock", LBFGS), ("no slope", LBFGS)])
 def test_minimize(case, method):

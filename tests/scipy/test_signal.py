@@ -107,6 +107,7 @@ SPECTRA = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", SPECTRA)
 @pytest.mark.filterwarnings("ignore")
 def test_spectra(name):

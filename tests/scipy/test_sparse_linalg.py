@@ -56,6 +56,7 @@ def test_solutions(name):
     both(program, tol=2e-4)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("solver", ["cg", "bicgstab", "gmres"])
 def test_derivatives(solver):
     """Of the solution, in the matrix and in the right hand side; mapped; twice."""

@@ -111,6 +111,7 @@ PROGRAMS = [jitted, loop, places, checkpointed, own_places, made_in_a_loop, own_
             own_rounds]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_each_example_has_its_own_reference(program, axis):

@@ -101,6 +101,7 @@ def test_jaxprs(index):
     both(texts)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("index", INDICES | OUR_INDICES)
 def test_values(index, use):
@@ -133,6 +134,7 @@ def uses_twice(r, i, v, x, index):
     return (r[...] * jnp.cos(old.sum())).sum() + r[index(i, v)].sum()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("index", [k for k in INDICES | OUR_INDICES if k != "v out of bounds"])
 def test_derivatives(index):
     """Each example has a derivative by its contents and its number. An index may repeat a row."""
@@ -258,6 +260,7 @@ def test_jaxprs_of_loops(table, row, axis):
          contents, Q, LENGTHS)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("table", "row", "axis"), LOOP_CASES)
 def test_values_of_loops(table, row, axis):
     want = []

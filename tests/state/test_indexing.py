@@ -29,6 +29,7 @@ USES = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("use, start, traced",
                          [*itertools.product(USES, (0, 1, 3, 11, 20, -2, -30), (False, True))])
 def test_an_array_is_indexed(use, start, traced):

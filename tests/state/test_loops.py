@@ -62,6 +62,7 @@ ROADS = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("row", LOOPS)
 def test_against_a_loop_of_python(row, road):

@@ -390,6 +390,7 @@ def _possible(f, kind):
     return not (f in FORWARD_ONLY and "grad" in kind or f in REVERSE_ONLY and kind in FORWARD)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("kind", [*TRANSFORMED, *OF_BATCHES])
 @pytest.mark.parametrize("f", TWINS, ids=lambda f: f.__name__[1:])
 def test_transformations(f, kind):

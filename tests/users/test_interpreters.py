@@ -533,75 +533,6 @@ def test_interval_arithmetic():
     same(program, POINTS - F(0.5), POINTS + F(0.125))
 
 
-def test_forward_mode_as_an_interpreter():
-    """Dual numbers on jaxprs agree with `jvp`, and nest."""
-
-    def program(jx):
-        core, lax = jx.extend.core, jx.lax
-        rules = {
-            lax.add_p: lambda x, y, dx, dy: (x + y, dx + dy),
-            core.primitives.add_jaxvals_p: lambda x, y, dx, dy: (x + y, dx + dy),
-            lax.mul_p: lambda x, y, dx, dy: (x * y, dx * y + x * dy),
-            lax.sin_p: lambda x, dx: (jx.numpy.sin(x), jx.numpy.cos(x) * dx),
-            lax.cos_p: lambda x, dx: (jx.numpy.cos(x), -jx.numpy.sin(x) * dx),
-            lax.neg_p: lambda x, dx: (-x, -dx),
-        }
-
-        def jvp(fun, x, dx):
-            closed = jx.make_jaxpr(fun)(x)
-            env = {closed.jaxpr.invars[0]: (x, dx)}
-
-            def read(v):
-                return (v.val, 0.0) if isinstance(v, core.Literal) else env[v]
-
-            for eqn in closed.eqns:
-                primals, tangents = zip(*map(read, eqn.invars), strict=True)
-                rule = rules[eqn.primitive]
-                env[eqn.outvars[0]] = rule(*primals, *tangents)
-            return read(closed.jaxpr.outvars[0])
-
-        def derivative(fun):
-            return lambda x: jvp(fun, x, 1.0)[1]
-
-        def fun(x):
-            return x * jx.numpy.sin(x) + 2.0 * x
-
-        def run(x):
-            return (derivative(fun)(x), jx.grad(fun)(x), derivative(derivative(fun))(x),
-                    jx.grad(derivative(fun))(x), derivative(jx.grad(fun))(x),
-                    jx.make_jaxpr(derivative(fun))(x))
-
-        return run
-
-    same(program, F(0.75))
-
-
-def test_a_jaxpr_in_words():
-    """An interpreter whose values are strings."""
-
-    def program(jx):
-        core = jx.extend.core
-        signs = {"add": "+", "mul": "*", "sub": "-", "div": "/"}
-
-        def words(fun, *args):
-            closed = jx.make_jaxpr(fun)(*args)
-            names = iter("xyz")
-            env = {v: next(names) for v in closed.jaxpr.invars}
-
-            def read(v):
-                return str(v.val) if isinstance(v, core.Literal) else env[v]
-
-            for eqn in closed.eqns:
-                name, operands = eqn.primitive.name, [read(v) for v in eqn.invars]
-                text = f" {signs[name]} ".join(operands) if name in signs else ", ".join(operands)
-                env[eqn.outvars[0]] = f"({text})" if name in signs else f"{name}({text})"
-            return [read(v) for v in closed.jaxpr.outvars]
-
-        return lambda *args: words(lambda x, y: (jx.numpy.sin(x + 2.0) * y / x, y), *args)
-
-    assert same(program, 1.0, 2.0) == ["((sin((x + 2.0)) * y) / x)", "y"]
-
-
 # ----------------------------------------------------------------------------------------------
 # From jaxpr to jaxpr
 
@@ -812,21 +743,3 @@ def test_parameters_that_bind_takes_hold_functions():
         return run
 
     same(program, np.float32(0.5))
-
-
-def test_an_interpreter_of_a_long_program():
-    """2,000 equations: no recursion anywhere."""
-
-    def program(jx):
-        def fun(x):
-            for _ in range(1000):
-                x = jx.numpy.exp(-x)
-            return x
-
-        def run(x):
-            closed = jx.make_jaxpr(fun)(x)
-            return len(closed.eqns), chapter(jx).evaluate(closed.jaxpr, closed.consts, x)
-
-        return run
-
-    same(program, 0.5)

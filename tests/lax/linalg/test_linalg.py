@@ -87,6 +87,7 @@ OTHERS = {
 ROWS = {**DIFFERENTIABLE, **OTHERS}
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("row", ROWS)
 def test_values(row, dtype):
@@ -118,6 +119,7 @@ def real_parts(jx, f):
     return flat
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("row", DIFFERENTIABLE)
 def test_derivatives(row, dtype):

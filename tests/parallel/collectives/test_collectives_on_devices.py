@@ -75,6 +75,7 @@ def loss(jx, f):
     return value
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("name", "kind"), cases())
 def test_values_tangents_gradients_and_batches(name, kind):
     def program(jx):

@@ -414,6 +414,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("before", "env", "count"), NUMBERS)
 def test_number_of_devices(before, env, count):
     program = f"import minijax as jax; {before}\nprint(len(jax.devices()))\n" + (

@@ -58,6 +58,7 @@ def test_jaxprs(row):
         assert plain(sharded_types.program(minijax, cell)["text"]) == plain(want["text"])
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("row", dict.fromkeys(row for row, _ in ROWS))
 def test_values(row):
     """Compiled, on one sharding of the operands: a different one for each mesh in turn."""

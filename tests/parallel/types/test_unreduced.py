@@ -278,6 +278,7 @@ text(sm(lambda a: a * 2, R, R), r)
 """.strip().splitlines()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("row", SHARD_MAP)
 def test_shard_map(row):
     def program(library):
@@ -309,6 +310,7 @@ def test_transposes_without_check_vma_are_refused():
         within(minijax, row.replace("\n", " "))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", ["u", "us", "r", "rs"])
 @pytest.mark.parametrize("row", OPERATIONS)
 def test_operations(row, name):
