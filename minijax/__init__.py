@@ -34,6 +34,7 @@ from .core.api import jvp
 from .core.api import vmap
 
 # chapter 5
+from .text import reprs as _reprs  # objects read as those of JAX
 from . import api_util
 from .runtime.structs import ShapeDtypeStruct
 from .core.api import eval_shape, make_jaxpr

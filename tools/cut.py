@@ -25,7 +25,8 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("settings", "compat.config", "errors", "source", "text",
+    1: ("settings", "compat.config", "errors", "source", "text.differences", "text.documents",
+        "text.key_paths", "text.naming", "text.origins", "text.printing",
         "compat.first_use", "compat.optional", "compat.typing", "compat.util",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "checks.tracebacks",
@@ -37,7 +38,7 @@ ROOMS = {
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.effects", "core.jaxpr", "checks.jaxpr", "checks.typecheck", "core.staging",
-        "checks.staging", "core.traced", "checks.cache_misses", "runtime.placements",
+        "checks.staging", "core.traced", "checks.cache_misses", "text.reprs", "runtime.placements",
         "runtime.settings", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
@@ -74,8 +75,7 @@ READING_ORDER = (
     "util", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "source", "text.__init__", "text.documents", "text.naming",
-        "text.origins", "text.printing", "compat.__init__", "compat.optional",
+CORE = ("core", "settings", "errors", "source", "compat.__init__", "compat.optional",
         "runtime.__init__", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
@@ -87,6 +87,7 @@ from .core.jit import jit
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "compat.__init__",
+           "text.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
            "dtypes", "extend", "flatten_util", "interpreters", "lib", "monitoring",

@@ -222,7 +222,6 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
-from ..text.naming import named_after
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
@@ -261,12 +260,17 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     static = static_arguments((static_argnums, static_argnames), fun)
     traced = TracedFunction(fun, Options(*static))
 
-    @named_after("make_jaxpr", fun)
+    @api_boundary
+    @wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env or ()):
             closed, out_tree = traced.jaxpr(args, kwargs)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
+    name = getattr(fun, "__name__", type(fun).__name__)
+    make_jaxpr_f.__name__ = f"make_jaxpr({name})"
+    make_jaxpr_f.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', name)})"
+    make_jaxpr_f.__module__ = "jax"  # tools that know JAX's functions compare with the name
     return make_jaxpr_f
 
 

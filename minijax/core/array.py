@@ -22,7 +22,6 @@ import numpy as np
 from ..checks import array as checks
 from ..checks.tracebacks import hide_frames
 from ..runtime import xla
-from ..text import printing
 from .core import (
     ArrayMethods,
     Primitive,
@@ -126,9 +125,8 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __setitem__(self, index, value):
         checks.immutable(self)
 
-    __format__ = printing.format_array
-    __str__ = printing.array_str
-    __repr__ = printing.array_repr
+    def _plain_text(self):
+        return f"Array({np.asarray(self)}, dtype={self.dtype.name})"
 
     # Life
 

@@ -21,7 +21,6 @@ import numpy as np
 from .. import settings
 from ..checks import core as checks
 from ..source import user_location
-from ..text import origins, printing
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -132,9 +131,6 @@ class BatchTracer(Tracer):
         self._trace, self.val, self.batch_dim = trace, val, batch_dim
         self.aval = mapped_aval(aval.shape[batch_dim], batch_dim, aval)
         self._birthplace = user_location()
-
-    _origin_msg = origins.of_batched
-    __repr__ = printing.batch_tracer_repr
 
 
 # A rule gets the whole arguments, and the batch dimension of each (at least one is not `None`):

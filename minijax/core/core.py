@@ -28,16 +28,15 @@ from .. import errors
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
 from ..compat import optional
-from ..text import printing
 from . import dtypes
-from .extension import hooks
+from .extension import Printed, hooks, text
 from .placements import placements
 
 # ----------------------------------------------------------------------------------------------
 # Abstract values: what is known of an array before it has contents.
 
 
-class ShapedArray:
+class ShapedArray(Printed):
     """The type of an array: `shape`, `dtype`, `weak_type`.
 
     Equal abstract values are one object, so that they compare and hash by identity: a tuple of
@@ -156,8 +155,8 @@ class ShapedArray:
     def __reduce__(self):
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.placement)
 
-    __str__ = printing.aval_str
-    __repr__ = printing.aval_repr
+    def _plain_text(self):
+        return self.str_short(short_dtypes=True)
 
 
 def typeof(x: Any) -> ShapedArray:
@@ -230,7 +229,7 @@ def vary_like(x, aval: ShapedArray):
 # Traces: the interpreters, and the one that is current.
 
 
-class Trace:
+class Trace(Printed):
     """An interpreter of primitives, standing on its `parent`.
 
     `staging` says whether the values at the bottom are symbolic: then nothing is computed now.
@@ -264,8 +263,6 @@ class Trace:
         self.valid = False
 
     main = None  # JAX's older name for what tracers belong to
-
-    __repr__ = printing.trace_repr
 
 
 class EvalTrace(Trace):
@@ -338,7 +335,7 @@ def new_trace(trace: Trace) -> Iterator[Trace]:
 # Tracers: the boxes.
 
 
-class ArrayMethods:
+class ArrayMethods(Printed):
     """The base class of arrays and tracers. `operators.py` and `numpy/` install methods in it."""
 
     __slots__ = ()
@@ -418,10 +415,7 @@ class Tracer(ArrayMethods):
 
     def _origin_msg(self) -> str:
         """Where the value came from, for error messages."""
-        return ""
-
-    __format__ = printing.format_tracer
-    __repr__ = printing.tracer_repr
+        return text(self, "_origin_msg")
 
 
 # ----------------------------------------------------------------------------------------------

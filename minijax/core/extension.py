@@ -101,6 +101,11 @@ class Extension:
         """What `vjp` returns for the pullback `f_vjp`: it, or a callable that can do more."""
         return f_vjp
 
+    def text(self, x: Any, form: str, *args: Any, **options: Any) -> Any:
+        """How an object of the engine reads: the result of its method `form` for these arguments.
+        These are `__repr__`, `__str__`, `__format__`, `pretty_print` and `_origin_msg`."""
+        return x._plain_text()
+
     def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
         """Start a compiled program that has effects; returns the buffers of its results."""
         return executable(buffers)
@@ -160,3 +165,29 @@ def _update(point: str) -> None:
 for _name, _default in vars(Extension).items():
     if not _name.startswith("_"):
         _declare(_name, _default)
+
+
+class Printed:
+    """The base class of objects whose text an extension writes. Without one, it is plain."""
+
+    __slots__ = ()
+
+    def _plain_text(self) -> str:
+        """The text without extensions: the class, and the type if there is one."""
+        return f"{type(self).__name__}({getattr(self, 'aval', '')})"
+
+    def __repr__(self):
+        return text(self, "__repr__")
+
+    def __str__(self):
+        return text(self, "__str__")
+
+    def __format__(self, spec):
+        return text(self, "__format__", spec)
+
+
+def text(x: Printed, form: str, *args: Any, **options: Any) -> Any:
+    """What the method `form` of `x` returns."""
+    for write in hooks.text:
+        return write(x, form, *args, **options)
+    return x._plain_text()

@@ -19,16 +19,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..text import printing
 from . import core, dtypes
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like
+from .extension import Printed
 
 # ----------------------------------------------------------------------------------------------
 # Tangents
 
 
-class Zero:
+class Zero(Printed):
     """The tangent that is zero, as a symbol.
 
     Args:
@@ -44,8 +44,6 @@ class Zero:
     def from_primal_value(x) -> Zero:
         """The zero tangent of the value `x`."""
         return Zero(typeof(x).to_tangent_aval())
-
-    __repr__ = printing.zero_repr
 
 
 def instantiate_zeros(tangent):
@@ -95,14 +93,11 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.concrete_value() if isinstance(primal, Tracer) else primal
 
-    __repr__ = printing.jvp_tracer_repr
-
 
 class LinearizeTracer(JVPTracer):
     """A primal value with a tangent that is still unknown: what `grad` passes to a function."""
 
     __slots__ = ()
-    __repr__ = printing.linearize_tracer_repr
 
 
 class JVPTrace(Trace):

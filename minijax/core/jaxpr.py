@@ -16,6 +16,7 @@ In JAX: `jax/_src/core.py`.
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
@@ -24,16 +25,44 @@ from typing import Any, final
 from ..checks import jaxpr as checks
 from ..compat import optional
 from ..source import SourceInfo, at_sources
-from ..text import printing
 from .core import Primitive, ShapedArray
 from .effects import Effect
+from .extension import Printed, text
 from .primitives import ensure_array
+
+
+class PrettyPrinted(Printed):
+    """The base class of atoms and jaxprs."""
+
+    __slots__ = ()
+
+    def pretty_print(self, *args: Any, **options: Any) -> str:
+        """The text; that of an atom within the text that a printer, the argument, makes.
+
+        The options for an atom:
+          print_dtype: whether the type is part of a literal's text.
+
+        The options for a jaxpr:
+          source_info: note in the margin where each equation comes from.
+          print_shapes: print the types of binders.
+          custom_pp_eqn_rules: leave out parameters that carry no information.
+          name_stack: note the named scopes around each equation.
+          print_effects: print the jaxpr's effects after its results.
+          width: the column after which lines are broken where possible.
+          use_color: mark keywords and types by terminal colours.
+        """
+        return text(self, "pretty_print", *args, **options)
+
+    def _repr_pretty_(self, page: Any, cycle: bool) -> None:
+        """What IPython shows."""
+        page.text(text(self, "_repr_pretty_"))
+
 
 # ----------------------------------------------------------------------------------------------
 # Atoms.
 
 
-class Var(printing.PrintedVar):
+class Var(PrettyPrinted):
     """A variable. It has a type but no name, because the printer names it. Variables are compared
     by identity.
 
@@ -47,14 +76,17 @@ class Var(printing.PrintedVar):
         self.aval = aval
 
 
-class DropVar(printing.PrintedDropVar, Var):
+class DropVar(Var):
     """The variable of a result that no equation reads. It prints as `_`."""
 
     __slots__ = ()
 
+    def _plain_text(self):
+        return "_"
+
 
 @final
-class Literal(printing.PrintedLiteral):
+class Literal(PrettyPrinted):
     """A scalar constant, written into the equation in place of a variable.
 
     >>> Literal(2.0, jax.typeof(2.0))
@@ -65,6 +97,9 @@ class Literal(printing.PrintedLiteral):
 
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
+
+    def _plain_text(self):
+        return str(self.val)
 
     @property
     def hash(self) -> int | None:
@@ -111,7 +146,7 @@ class Record:
         return type(self)(**fields | changes)
 
 
-class JaxprEqn(optional.WithParams, Record):
+class JaxprEqn(optional.WithParams, Record, Printed):
     """`outvars = primitive[params] invars`
 
     Args:
@@ -143,8 +178,8 @@ class JaxprEqn(optional.WithParams, Record):
         """The jaxprs in the parameters."""
         return jaxprs_in_params(self.own_params)
 
-    def __repr__(self):
-        return printing.print_eqn(self)
+    def _plain_text(self):
+        return _eqn_text(self, _new_names())
 
 
 def _effects_of(eqn: JaxprEqn) -> frozenset:
@@ -155,11 +190,36 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     return no_effects.union(*[effect.of_equation(eqn) for effect in effects])
 
 
+# The plain text, for an engine without `text/printing.py`.
+
+
+def _new_names() -> defaultdict[Any, str]:
+    """Names for variables, made when they are asked for: `a`, `b`, … `z`, `a1`, …"""
+    names: defaultdict[Any, str] = defaultdict(
+        lambda: f"{chr(ord('a') + len(names) % 26)}{len(names) // 26 or ''}")
+    return names
+
+
+def _atom_text(atom: Atom, names: dict[Any, str]) -> str:
+    return f"{atom.val}:{atom.aval}" if type(atom) is Literal else names[atom]
+
+
+def _binders(vars: Sequence[Var], names: dict[Any, str]) -> str:
+    return " ".join([f"{names[v]}:{v.aval}" for v in vars])
+
+
+def _eqn_text(eqn: JaxprEqn, names: dict[Any, str]) -> str:
+    params = " ".join([f"{name}={value}" for name, value in eqn.own_params.items()])
+    operands = " ".join([_atom_text(atom, names) for atom in eqn.invars])
+    outs = _binders(eqn.outvars, names)
+    return f"{outs} = {eqn.primitive}{params and f'[{params}]'} {operands}".replace("\n", "\n    ")
+
+
 # ----------------------------------------------------------------------------------------------
 # Jaxprs.
 
 
-class Jaxpr(printing.PrettyPrinted, Record):
+class Jaxpr(Record, PrettyPrinted):
     """`{ lambda constvars; invars. let eqns in (outvars) }`
 
     Args:
@@ -184,6 +244,14 @@ class Jaxpr(printing.PrettyPrinted, Record):
         self.effects = no_effects.union([effect for effect in effects if effect.leaves(self)])
         self.debug_info = debug_info
 
+    def _plain_text(self):
+        names = _new_names()
+        constvars, invars = _binders(self.constvars, names), _binders(self.invars, names)
+        eqns = [_eqn_text(eqn, names) for eqn in self.eqns]
+        results = "".join(f"{_atom_text(atom, names)}, " for atom in self.outvars)
+        lines = [f"{{ lambda {constvars}; {invars}. let", *eqns]
+        return "\n    ".join(lines) + f"\n  in ({results.rstrip()}) }}"
+
     @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
@@ -193,7 +261,7 @@ class Jaxpr(printing.PrettyPrinted, Record):
         return [v.aval for v in self.outvars]
 
 
-class ClosedJaxpr(printing.PrettyPrinted, Record):
+class ClosedJaxpr(Record, PrettyPrinted):
     """A jaxpr with a value for each of its `constvars`.
 
     >>> closed = jax.make_jaxpr(lambda x: x + 1)(2)
@@ -216,6 +284,10 @@ class ClosedJaxpr(printing.PrettyPrinted, Record):
     in_avals = property(attrgetter("jaxpr.in_avals"))
     out_avals = property(attrgetter("jaxpr.out_avals"))
     literals = property(attrgetter("consts"))  # an older name
+
+
+    def _plain_text(self):
+        return str(self.jaxpr)
 
 
 def open_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:

@@ -25,7 +25,6 @@ from .. import settings
 from ..checks import staging as checks
 from ..checks.typecheck import check_jaxpr
 from ..source import DebugInfo, SourceInfo, own_source, source, user_location
-from ..text import origins
 from . import dtypes
 from .array import Array, as_array
 from .batching import batch_subtrace, matchaxis, unmapped_aval
@@ -106,7 +105,6 @@ class DynamicJaxprTracer(Tracer):
 
     _trace: DynamicJaxprTrace
     aval = property(attrgetter("atom.aval"))
-    _origin_msg = origins.of_staged
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
@@ -114,11 +112,6 @@ class DynamicJaxprTracer(Tracer):
     def concrete_value(self):
         """The value, which chapter 14 may have: in the body of a `shard_map`."""
         return placements().known_value(self)
-
-    def __repr__(self):
-        weak = "~" * self.aval.weak_type
-        text = f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
-        return placements().tracer_text(self) or text
 
 
 class DynamicJaxprTrace(Trace):

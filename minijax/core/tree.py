@@ -22,8 +22,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..checks import tree as checks
-from ..text import printing
 from .boundary import public
+from .extension import Printed
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -87,7 +87,7 @@ registry: dict[type, NodeType] = {node.python_type: node for node in BUILTIN_NOD
 # PyTreeDef: what remains of a tree when the leaves are taken out
 
 
-class PyTreeDef:
+class PyTreeDef(Printed):
     """The structure of a pytree: a node type, its aux data, and the structures of its children.
 
     Immutable. The structure of a leaf is the one object `LEAF`, that of None the one object `NONE`.
@@ -176,8 +176,10 @@ class PyTreeDef:
             self._hash = hash((id(self.node_type), _hash_if_possible(self.aux), self.subtrees))
         return self._hash
 
-    def __repr__(self) -> str:
-        return f"PyTreeDef({printing.treedef_text(self)})"
+    def _plain_text(self):
+        if self.node_type is None:
+            return "*"
+        return f"{self.node_type.python_type.__name__}({', '.join(map(str, self.subtrees))})"
 
 
 LEAF = PyTreeDef(None, None, (), 1)

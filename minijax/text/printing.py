@@ -16,8 +16,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .documents import (
     KEYWORD,
     NOTHING,
@@ -355,78 +353,13 @@ def _plain_param(value) -> str:
 # The public functions.
 
 
-class PrintedVar:
-    """The base class of variables: it gives them their text."""
-
-    __slots__ = ()
-    aval: Any
-
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        """The variable's name in the text that `context`, a `Printer`, makes."""
-        return context.var_names[self]
-
-    def __repr__(self):
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
-
-
-class PrintedDropVar:
-    """The base class of variables that no equation reads."""
-
-    __slots__ = ()
-
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        return "_"
-
-    def __repr__(self):
-        return "_"
-
-
-class PrintedLiteral:
-    """The base class of literals: it gives them their text."""
-
-    __slots__ = ()
-    val: Any
-    aval: Any
-
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        """The value and its type: `2.0:f32[]`."""
-        text = "[...]" if np.shape(self.val) else str(np.asarray(self.val).item())
-        return f"{text}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else text
-
-    def __repr__(self):
-        return f"Literal({self.val})"
-
-
-class PrettyPrinted:
-    """A base class of jaxprs, open and closed: it gives them their text."""
-
-    __slots__ = ()
-
-    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True,
-                     custom_pp_eqn_rules: bool = True, name_stack: bool = False,
-                     print_effects: bool = False, width: int = 80, use_color: bool = False) -> str:
-        """The jaxpr's text.
-
-        Args:
-          source_info: note in the margin where each equation comes from.
-          print_shapes: print the types of binders.
-          custom_pp_eqn_rules: leave out parameters that carry no information (`pp_rules`).
-          name_stack: note the named scopes around each equation.
-          print_effects: print the jaxpr's effects after its results.
-          width: the column after which lines are broken where possible.
-          use_color: mark keywords and types by terminal colours.
-        """
-        note = source_of if source_info else lambda eqn: None
-        options = PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note, print_effects)
-        return print_jaxpr(self, options, width, use_color)
-
-    def __str__(self):
-        return self.pretty_print()
-
-    __repr__ = __str__
-
-    def _repr_pretty_(self, p, cycle):
-        p.text(self.pretty_print(use_color=True))
+def pretty_print(jaxpr: Any, *, source_info: bool = False, print_shapes: bool = True,
+                 custom_pp_eqn_rules: bool = True, name_stack: bool = False,
+                 print_effects: bool = False, width: int = 80, use_color: bool = False) -> str:
+    """A jaxpr's text, with the options of `Jaxpr.pretty_print`."""
+    note = source_of if source_info else lambda eqn: None
+    options = PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note, print_effects)
+    return print_jaxpr(jaxpr, options, width, use_color)
 
 
 def source_of(eqn) -> str:
@@ -462,117 +395,3 @@ def named_printer_for(jaxpr, options: PrintOptions) -> Printer:
     printer = printer_for(jaxpr, options)
     _documents(printer, jaxpr)
     return printer
-
-
-# ----------------------------------------------------------------------------------------------
-# The structures of pytrees
-
-
-def treedef_text(treedef) -> str:
-    """A `PyTreeDef` in JAX's notation: `*` for a leaf, Python's for the built-in containers."""
-    node = treedef.node_data()
-    if node is None:
-        return "*"
-    cls, aux = node
-    parts = [treedef_text(subtree) for subtree in treedef.subtrees]
-    inside = ", ".join(parts)
-    if cls is type(None):
-        return "None"
-    if cls is tuple:
-        return f"({inside},)" if len(parts) == 1 else f"({inside})"
-    if cls is list:
-        return f"[{inside}]"
-    if cls is dict:
-        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(aux, parts)) + "}"
-    if cls is treedef.aux:  # a namedtuple
-        return f"CustomNode(namedtuple[{cls.__name__}], [{inside}])"
-    return f"CustomNode({cls.__name__}[{aux}], [{inside}])"
-
-
-# ----------------------------------------------------------------------------------------------
-# Arrays, tracers and their avals.
-
-
-def aval_str(aval: Any) -> str:
-    """`~float32[2,3]`: the tilde stands for a weak type."""
-    return "~" * aval.weak_type + _strong_text(aval)
-
-
-def _strong_text(aval: Any) -> str:
-    """`float32[2,3]`. (NumPy calls the dtype of `float0` void.)"""
-    return aval.str_short(short_dtypes=False).replace("void", "float0")
-
-
-def aval_repr(aval: Any) -> str:
-    """`ShapedArray(float32[2,3], weak_type=True)`"""
-    return f"ShapedArray({_strong_text(aval)}{', weak_type=True' * aval.weak_type})"
-
-
-def tracer_repr(tracer: Any) -> str:
-    """`BatchTracer(float32[3])`: a tracer as `repr` shows it, unless its class has another way."""
-    return f"{type(tracer).__name__}({_strong_text(tracer.aval)})"
-
-
-def trace_repr(trace: Any) -> str:
-    """`JVPTrace(EvalTrace)`: a trace, with its parents in parentheses."""
-    return type(trace).__name__ + ("" if trace.parent is None else f"({trace.parent!r})")
-
-
-def zero_repr(zero: Any) -> str:
-    """`Zero(f32[3])`"""
-    return f"Zero({zero.aval.str_short(True)})"
-
-
-def jvp_tracer_repr(tracer: Any) -> str:
-    """`JVPTracer(primal=2.0, tangent=1.0)`"""
-    return f"JVPTracer(primal={tracer.primal}, tangent={tracer.tangent})"
-
-
-def linearize_tracer_repr(tracer: Any) -> str:
-    """`GradTracer(primal=2.0, typeof(tangent)=f32[])`"""
-    return f"GradTracer(primal={tracer.primal}, typeof(tangent)={tracer.aval.str_short(True)})"
-
-
-def batch_tracer_repr(tracer: Any) -> str:
-    """`VmapTracer(aval=float32[3], batched=float32[8,3])`"""
-    whole = tracer.aval.update(shape=np.shape(tracer.val))
-    return f"VmapTracer(aval={aval_str(tracer.aval)}, batched={aval_str(whole)})"
-
-
-def format_tracer(tracer: Any, spec: str) -> str:
-    """A tracer in an f-string: its `repr`. A specification such as `.2f` asks for contents."""
-    if spec:
-        raise TypeError(
-            f"unsupported format string passed to {type(tracer).__name__}.__format__: {spec!r} "
-            "needs the contents of an array, and got a traced value. Print it while the program "
-            "runs, by `jax.debug.print`; or leave the specification out.")
-    return repr(tracer)
-
-
-def array_repr(x: Any) -> str:
-    """`Array([1., 2.], dtype=float32)`: an array as `repr` shows it."""
-    aval = x.aval
-    if x.is_deleted():
-        return f"<deleted Array with shape={aval.str_short(short_dtypes=False)}>"
-    if not isinstance(aval.dtype, np.dtype):
-        inside = aval.dtype.readable(np.asarray(x._numpy()))
-        return f"Array({aval.shape}, dtype={aval.dtype}) overlaying:\n{inside}"
-    tail = f"dtype={aval.dtype.name}{', weak_type=True' * aval.weak_type}"
-    body = f"[], shape={aval.shape}" if not aval.size else np.array2string(
-        np.asarray(x._numpy()), prefix="Array(", suffix=",", separator=", ")
-    # If the dtype does not fit on the line, JAX leaves a gap, and writes it there all the same.
-    width = len(body) - body.rfind("\n") + len(tail) + 3
-    gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
-    return f"Array({body},{gap}{tail})"
-
-
-def array_str(x: Any) -> str:
-    """An array as `print` shows it: its elements, or its `repr` if they are not numbers."""
-    return str(np.asarray(x)) if isinstance(x.aval.dtype, np.dtype) else repr(x)
-
-
-def format_array(x: Any, spec: str) -> str:
-    """An array in an f-string: a scalar as its number, others as NumPy does."""
-    if not isinstance(x.aval.dtype, np.dtype):
-        return format(str(x), spec)
-    return format(np.asarray(x) if x.aval.ndim else np.asarray(x).item(), spec)
