@@ -30,14 +30,7 @@ from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
-from ..core.jit import (
-    JitFunction,
-    Program,
-    Spec,
-    jit_p,
-    places_of,
-    program_of,
-)
+from ..core.jit import JitFunction, Program, Spec, jit_p, places_of, program_of
 from ..core.lowering import used_variables
 from ..core.staging import shapes_only
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces

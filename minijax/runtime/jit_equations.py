@@ -8,9 +8,7 @@ from itertools import compress
 from ..checks import jit as checks
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
-from ..core.jit import (
-    jit_p,
-)
+from ..core.jit import jit_p
 from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
 from ..source import SourceInfo, user_location

@@ -38,14 +38,13 @@ _numeric = _NUMBERS | _SCALARS
 leaf_keys: dict[type, Callable] = {
     Array: attrgetter("aval"), np.ndarray: attrgetter("shape", "dtype"),
     **dict.fromkeys(_numeric, type)}
-array_classes: set[type] = {Array}  # those of them that hold buffers
 _SMALL = 128  # bytes of a NumPy array whose buffer is kept for the next call with these contents
 
 
 def _buffer(x, aval):
     """`buffer_of` an argument. That of a number or of a small array is kept for the next call."""
     kind = type(x)
-    if kind in array_classes:
+    if isinstance(x, Array):
         return buffer_of(x, aval) if x._buffer is None else x._buffer
     if kind in _NUMBERS and (x or kind is not float):  # 0.0 and -0.0 are equal
         key = x, aval
@@ -181,6 +180,6 @@ class Entry:
           RuntimeError: it came because the contents of a leaf were given away.
         """
         for x in leaves:
-            if type(x) in array_classes:
+            if isinstance(x, Array):
                 alive(x)
         return xla().our_error(error)

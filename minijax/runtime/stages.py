@@ -381,14 +381,10 @@ class Compiled(Stage):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a "
                     f"particular signature. Detected argument of Tracer type {type(x)}. "
-                    "Transform the jitted function itself instead."
-                )
+                    "Transform the jitted function itself instead.")
         avals = [*map(shaped_abstractify, leaves)]
-        wrong = [
-            i
-            for i, (a, b) in enumerate(zip(avals, self._info.in_avals))
-            if (a.shape, a.dtype) != (b.shape, b.dtype)
-        ]
+        wrong = [i for i, (a, b) in enumerate(zip(avals, self._info.in_avals))
+                 if (a.shape, a.dtype) != (b.shape, b.dtype)]
         if wrong:
             raise TypeError(self._mismatch(args, kwargs, avals, wrong))
 

@@ -17,10 +17,7 @@ from ...core.tree import tree_map
 from ...lax.control_flow.axes import axis_size
 from ...lax.shaping import expand_dims, squeeze
 from ...lax.sizes import size_along
-from ..types.varying_axes import (
-    axis_tuple,
-    varying,
-)
+from ..types.varying_axes import axis_tuple, varying
 from .primitives import (
     AxisName,
     Groups,

@@ -14,13 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.batching import (
-    WithTrace,
-    batch_subtrace,
-    broadcast,
-    moveaxis,
-    primitive_batchers,
-)
+from ...core.batching import WithTrace, batch_subtrace, broadcast, moveaxis, primitive_batchers
 from ...core.core import Primitive, typeof
 from ...core.forward import defjvp_zero
 from ...core.primitives import constant

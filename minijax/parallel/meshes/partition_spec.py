@@ -149,6 +149,16 @@ class PartitionSpec(Immutable):
         """The mesh axes that a dimension is split over, none for one beyond the last entry."""
         return axes_of_entry(self.partitions[dimension]) if dimension < len(self) else ()
 
+    def entries(self, ndim: int) -> list:
+        """The entries of so many dimensions, or all if there are more."""
+        return [*self.partitions, *[None] * (ndim - len(self))]
+
+    def with_entry(self, dimension: int, entry: Any, ndim: int = 0) -> PartitionSpec:
+        """The spec of arrays with one dimension more, which has this entry: `ndim` in all."""
+        entries = self.entries(max(dimension, ndim - 1))
+        entries.insert(dimension, entry)
+        return self.update(entries)
+
     def all_axes(self) -> list:
         """The mesh axes that dimensions are split over, in order."""
         return [name for dimension in range(len(self)) for name in self.axes_of(dimension)]

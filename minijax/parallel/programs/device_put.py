@@ -44,7 +44,7 @@ from .explicit_axes import reshard
 from .placed_array import Place, PlacedArray, on_one_device, shards_of
 from .program_places import is_abstract
 from .reshard import lower_stated, with_batch_entry
-from .sharding_constraint import constrain
+from .sharding_constraint import constrain, mover
 
 # ----------------------------------------------------------------------------------------------
 # The primitive
@@ -127,15 +127,9 @@ primitive_transposes[device_put_p] = _transpose
 def _batch(trace, args, dims, *, devices, **params):
     """The batch dimension stays as it is."""
     devices = tuple([where if d is None or not _says_type(where) else
-                     _with_batch(where, trace, x, d) for x, d, where in zip(args, dims, devices)])
+                     with_batch_entry(where, trace, x, d, d)
+                     for x, d, where in zip(args, dims, devices)])
     return device_put_p.bind(*args, devices=devices, **params), dims
-
-
-def _with_batch(where, trace, x, d):
-    entries = where.spec.partitions
-    missing = typeof(x).ndim - 1 - len(entries)
-    spec = where.spec.update([*entries, *[None] * missing])
-    return with_batch_entry(where.update(spec=spec), trace, x, d, d)
 
 
 def _lower(ctx, *operands, devices, **params):
@@ -166,14 +160,9 @@ def _put(x, where, copy):
     if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
     sharding = where if isinstance(where, Sharding) else on_one_device(where)
-    out = _mover(sharding)(x) if in_parts else moved(x, sharding)
+    # All processes that hold parts run the program that moves them.
+    out = mover(sharding)(x) if in_parts else moved(x, sharding)
     return _other_memory(out, x) if copy is _COPY else out
-
-
-@functools.lru_cache
-def _mover(where):
-    """A program that moves an array of which other processes hold parts: they all run it."""
-    return jit(lambda x: x, out_shardings=where)
 
 
 @functools.lru_cache

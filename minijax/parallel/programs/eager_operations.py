@@ -30,9 +30,7 @@ from ...runtime import cuda, settings, xla
 from ...runtime.dispatch import apply_primitive
 from ..meshes.mesh import Mesh, abstract_mesh, concrete_mesh
 from ..meshes.partition_spec import P
-from ..meshes.sharding import (
-    NamedSharding,
-)
+from ..meshes.sharding import NamedSharding
 from .placed_array import Place, PlacedArray, place_value, placed_arrays
 
 # ----------------------------------------------------------------------------------------------

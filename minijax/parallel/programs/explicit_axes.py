@@ -68,8 +68,7 @@ def _reshard_leaf(x, sharding):
 def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedSharding:
     """What a user wrote for the sharding of an array, with an entry for each dimension."""
     sharding = explicit_sharding(sharding, caller)
-    entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
-    entries += [None] * (aval.ndim - len(entries))
+    entries = [None if x is UNCONSTRAINED else x for x in sharding.spec.entries(aval.ndim)]
     while len(entries) > aval.ndim and entries[-1] is None:
         entries.pop()
     sharding = sharding.update(spec=sharding.spec.update(entries))

@@ -22,7 +22,7 @@ from ...pytree.functions import broadcast_prefix
 from ...runtime.processes import process_count
 from ..meshes.sharding import NamedSharding, Sharding
 from .device_put import concrete_sharding, device_put
-from .placed_array import PlacedArray, buffer_on, place_shards
+from .placed_array import Place, PlacedArray, buffer_on, place_shards
 
 Shape = tuple[int, ...]
 
@@ -105,10 +105,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if len(arrays) != len(devices):
         raise ValueError(f"Expected {len(devices)} per-device arrays (this is how many devices are "
                          f"addressable by the sharding), but got {len(arrays)}")
-    if set(by_device) != set(devices):
-        raise ValueError("Addressable devices and per-device arrays devices do not match. One "
-                         f"array is needed on each of {list(devices)}, but the arrays are on "
-                         f"{[x.device for x in arrays]}.")
+    given, wanted = {x.device.id for x in arrays}, {device.id for device in devices}
+    if given != wanted:
+        raise ValueError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {wanted - given} that are not present in per-device arrays. Per-device "
+            f"arrays contain devices {given - wanted} that are not present in the sharding.")
     return _assemble(name, tuple(shape), sharding, [by_device[d] for d in devices], dtype)
 
 
@@ -164,54 +166,10 @@ class ArrayImpl(Array, metaclass=_TypeOfContents):
           TypeError: `arrays` is no list of arrays.
           ValueError: the parts are not on the sharding's devices, or have the wrong shape or dtype.
         """
-        _check_parts(aval, sharding, arrays)
-        by_device = {x.device: x for x in arrays}
-        wanted = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
-        buffers = [buffer_on(by_device[device], wanted, device)
-                   for device in sharding._addressable_device_assignment]
-        return place_shards(buffers, aval, sharding, bool(committed))
-
-
-def _apart(wanted: set[int], found: set[int]) -> str:
-    """What an error says of arrays that are on other devices than a sharding says."""
-    missing, foreign = wanted - found, found - wanted
-    text = "Addressable devices and per-device arrays devices do not match."
-    if missing:
-        text += (f" Sharding contains devices {missing} that are not present in per-device arrays.")
-    if foreign:
-        text += (f" Per-device arrays contain devices {foreign} that are not present in the "
-                 "sharding.")
-    return text
-
-
-def _check_parts(aval: ShapedArray, sharding: Sharding, arrays: list) -> None:
-    """Raise an error if these arrays are not the parts of an array of this type and sharding."""
-    if not isinstance(arrays, list):
-        raise TypeError(f"ArrayImpl: `arrays` must be a list, but is a {type(arrays)}.")
-    if bad := [type(x) for x in arrays if not isinstance(x, ArrayImpl)]:
-        raise TypeError(f"ArrayImpl: unsupported type for elements in `arrays`: {bad[0]}. Put the "
-                        "value on its device with `jax.device_put`.")
-    if any(x.is_deleted() for x in arrays):
-        raise ValueError("ArrayImpl: each of `arrays` must have one shard, but one was deleted.")
-    devices = [x.device for x in arrays]
-    wanted = sharding._addressable_device_assignment
-    if len(arrays) != len(wanted):
-        raise ValueError(f"ArrayImpl: Expected {len(wanted)} per-device arrays (this is how many "
-                         f"devices are addressable by the sharding), but got {len(arrays)}")
-    if len({*devices}) != len(devices):
-        raise ValueError("ArrayImpl: the arrays must be from distinct devices, but are on "
-                         f"{devices}.")
-    if {*devices} != {*wanted}:
-        raise ValueError(_apart({d.id for d in wanted}, {d.id for d in devices}))
-    shape = sharding.shard_shape(aval.shape)
-    for x in arrays:
-        if x.dtype != aval.dtype:
-            raise ValueError("ArrayImpl: Input buffers to `Array` must have matching dtypes. Got "
-                             f"{x.dtype}, expected {aval.dtype} for buffer: {x}")
-        if x.shape != shape:
-            raise ValueError(f"ArrayImpl: Expected shard shape {shape} doesn't match the single "
-                             f"device array shape {x.shape}. Shape of Array is "
-                             f"{aval.str_short(False)} with sharding {sharding}")
+        if not isinstance(arrays, list):
+            raise TypeError(f"ArrayImpl: `arrays` must be a list, but is a {type(arrays)}.")
+        out = make_array_from_single_device_arrays(aval.shape, sharding, arrays, dtype=aval.dtype)
+        return PlacedArray(None, Place(aval, sharding, bool(committed)), out.shards)
 
 
 @api_boundary

@@ -18,13 +18,7 @@ from ...runtime import xla
 from ...runtime.jit import JitPlacement, PjitFunction, jit
 from ...runtime.jit_equations import UNSPECIFIED
 from ..meshes import mesh as meshes
-from ..meshes.layouts import (
-    AUTO,
-    Format,
-    Layout,
-    default_format,
-    sharding_of_format,
-)
+from ..meshes.layouts import AUTO, Format, Layout, default_format, sharding_of_format
 from ..meshes.mesh import Mesh
 from ..meshes.partition_spec import P
 from ..meshes.sharding import Sharding, SingleDeviceSharding

@@ -158,19 +158,16 @@ def _check_batched(params):
 
 def _all_batched(shardings, dims, avals, spmd_name) -> tuple:
     return tuple([entry if d is None or entry is UNSPECIFIED else
-                  _batched(entry, d, aval.ndim, spmd_name)
-                  for entry, d, aval in zip(shardings, dims, avals)])
+                  _batched(entry, d, spmd_name) for entry, d in zip(shardings, dims)])
 
 
-def _batched(sharding, d, ndim, spmd_name):
+def _batched(sharding, d, spmd_name):
     check_spmd_name(sharding, spmd_name)
     if not isinstance(sharding, NamedSharding) or spmd_name is None and (
             sharding.is_fully_replicated):
         return sharding
     whole = UNCONSTRAINED if is_abstract(sharding) else None
-    entries = [*sharding.spec.partitions]
-    entries += [None] * (ndim - 1 - len(entries))
-    entries.insert(d, whole if spmd_name is None else spmd_name)
+    entries = [*sharding.spec.with_entry(d, whole if spmd_name is None else spmd_name).partitions]
     while entries and entries[-1] is None:
         entries.pop()
     return sharding.update(spec=P(*entries))

@@ -29,11 +29,7 @@ from ...core.primitives import (
     reshape_p,
     transpose,
 )
-from ...core.transposition import (
-    deflinear2,
-    is_undefined_primal,
-    primitive_transposes,
-)
+from ...core.transposition import deflinear2, is_undefined_primal, primitive_transposes
 from ...lax.out_shardings import cotangent_aval
 from ...lax.shaping import converted_on, iota_p
 from ...remat.policies import products
@@ -280,7 +276,7 @@ def permuted(sharding: Any, order: Sequence[int]) -> Any:
     if _says_nothing(sharding):
         return sharding
     sharding = explicit_sharding(sharding, "out_sharding")
-    entries = [*sharding.spec.partitions, *[None] * len(order)]
+    entries = sharding.spec.entries(len(order))
     return sharding.update(spec=sharding.spec.update([entries[d] for d in order]))
 
 

@@ -23,7 +23,7 @@ from ...core.jit import buffer_of
 from ...core.lowering import stored, stored_contents
 from ...numpy._array_protocols import restored
 from ...runtime import xla
-from ...runtime.seen_calls import array_classes, leaf_keys
+from ...runtime.seen_calls import leaf_keys
 from ..meshes.memory_spaces import space_of_kind
 from ..meshes.sharding import (
     NamedSharding,
@@ -288,7 +288,6 @@ class PlacedArray(Array):
         return super().__format__(spec) if self._is_printable else repr(self)
 
 
-array_classes.add(PlacedArray)
 leaf_keys[PlacedArray] = attrgetter("placed_type")
 PlacedArray.__name__ = Array.__name__  # programs look for JAX's name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...checks.array import alive
@@ -23,7 +23,6 @@ from ...runtime import xla
 from ...runtime.effects import run_with_token
 from ..meshes.memory_spaces import MemorySpace, is_elsewhere
 from ..meshes.mesh import Mesh
-from ..meshes.partition_spec import P
 from ..meshes.sharding import (
     NamedSharding,
     Sharding,
@@ -33,18 +32,8 @@ from ..meshes.sharding import (
     tile_assignment,
     with_prime_axes,
 )
-from ..types.placement import (
-    mesh_of,
-    sharding_of_type,
-    space_of,
-)
-from .placed_array import (
-    Place,
-    PlacedArray,
-    on_one_device,
-    shards_of,
-    xla_sharding,
-)
+from ..types.placement import mesh_of, sharding_of_type, space_of
+from .placed_array import Place, PlacedArray, on_one_device, shards_of, xla_sharding
 
 # ----------------------------------------------------------------------------------------------
 # How XLA's choices are told
@@ -99,8 +88,7 @@ def _truly(said, found, aval, stated):
         typed = found.update(spec=sharding_of_type(aval, own).spec)  # names axes of size 1, too
         if aval.dtype != float0 and typed.is_equivalent_to(found, aval.ndim):
             return typed
-        missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
-        return found.update(spec=P(*found.spec.partitions, *[None] * missing))
+        return found.update(spec=found.spec.entries(aval.ndim))  # as types have them
     if said is not None and is_unreduced(said):
         return said  # a tiling does not tell summands from copies
     if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
@@ -142,8 +130,8 @@ class PlacedProgram(Program):
     __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "elsewhere",
                  "takes_all")
 
-    def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
-        """Set the attributes; `ins` are the shardings of the arguments and the constants."""
+    def __init__(self, module, jaxpr, options, places):
+        loaded, ins, outs = _compiled(module, jaxpr, options, places)
         handlers = [xla().result_handler(stored(aval), xla_sharding(sharding, aval.ndim))
                     for sharding, aval in zip(outs, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
@@ -152,7 +140,7 @@ class PlacedProgram(Program):
         self.kept, self.donated = module.kept, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
-        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, committed)
+        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, places.committed)
                            for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
@@ -163,7 +151,9 @@ class PlacedProgram(Program):
         self.elsewhere += [(i, x.with_memory_kind("pinned_host")) for i, (x, aval)
                            in enumerate(zip(outs, jaxpr.out_avals))
                            if i not in said and in_host_memory(aval)]
-        self.run = self._runner(jaxpr.effects)
+        self.run = runner(self.executable, jaxpr.effects)
+        if len(places.devices) > 1 and not jaxpr.effects and _has_messages(self.executable):
+            self.run = functools.partial(run_with_messages, self.executable)
 
     def __call__(self, args):
         buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
@@ -200,51 +190,27 @@ class PlacedProgram(Program):
                     and isinstance(args[i], Array) and buffer is _buffer(args[i])):
                 args[i].delete()
 
-    def _runner(self, effects) -> Callable:
-        """The function of buffers that starts the program."""
-        return runner(self.executable, effects)
-
 
 def _buffer(x: Array):
     return x.shards if type(x) is PlacedArray else x._buffer
 
 
-class SingleDeviceProgram(PlacedProgram):
-    """A program on a device which is not the first, or to which arguments are committed."""
-
-    __slots__ = ()
-
-    def __init__(self, module, jaxpr, options, places):
-        device = places.devices[0]
-        program = xla().compile(
-            module.text, [*map(stored, jaxpr.out_avals)], device, options, **module.for_compiler)
-        in_avals, asked = _known(module, jaxpr, places)
-        first = next(filter(None, asked), None)
-        if places.mesh is None or isinstance(first, SingleDeviceSharding):
-            here = on_one_device(device)
-            ins, outs = [here] * len(in_avals), [x or here for x in places.out_shardings]
-        else:
-            ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places)
-        self._set(program.loaded, module, jaxpr, ins, outs, places.committed, places)
-
-
-class PartitionedProgram(PlacedProgram):
-    """A program on several devices."""
-
-    __slots__ = ()
-
-    def __init__(self, module, jaxpr, options, places):
+def _compiled(module, jaxpr, options, places) -> tuple[Any, list, list]:
+    """XLA's program, and the shardings of its arguments (with the constants) and its results."""
+    in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
+    asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
+    if len(places.devices) > 1:
         on_devices = xla("several_devices")
         loaded = on_devices.partitioned(module.text, places.devices, options, **module.for_compiler)
-        in_avals, asked = _known(module, jaxpr, places)
-        tilings = on_devices.tilings(loaded)
-        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *tilings)
-        self._set(loaded, module, jaxpr, ins, outs, True, places)
-
-    def _runner(self, effects):
-        if effects or not _has_messages(self.executable):
-            return super()._runner(effects)
-        return functools.partial(run_with_messages, self.executable)
+        return loaded, *_all_in_words(in_avals, asked, jaxpr.out_avals, places,
+                                      *on_devices.tilings(loaded))
+    (device,) = places.devices
+    loaded = xla().compile(
+        module.text, [*map(stored, jaxpr.out_avals)], device, options, **module.for_compiler).loaded
+    if places.mesh is None or isinstance(next(filter(None, asked), None), SingleDeviceSharding):
+        here = on_one_device(device)
+        return loaded, [here] * len(in_avals), [x or here for x in places.out_shardings]
+    return loaded, *_all_in_words(in_avals, asked, jaxpr.out_avals, places)
 
 
 def in_host_memory(aval: Any) -> bool:
@@ -258,13 +224,6 @@ def _put_at_the_end(jaxpr) -> list:
            for v, where in zip(eqn.outvars, eqn.own_params["devices"])
            if isinstance(where, Sharding)}
     return [put.get(v) if isinstance(v, Var) else None for v in jaxpr.jaxpr.outvars]
-
-
-def _known(module, jaxpr, places):
-    """The types of a module's arguments and constants, and how they were asked to lie."""
-    in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
-    asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
-    return in_avals, asked
 
 
 # ----------------------------------------------------------------------------------------------

@@ -14,11 +14,10 @@ which are read from the compiled program.
 
 from __future__ import annotations
 
-import functools
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -38,17 +37,8 @@ from ..meshes.layouts import Format
 from ..meshes.memory_spaces import is_elsewhere
 from ..meshes.mesh import AbstractMesh, Mesh, concrete_mesh
 from ..meshes.partition_spec import P
-from ..meshes.sharding import (
-    NamedSharding,
-    Sharding,
-    is_unreduced,
-    sdy_sharding,
-)
-from ..types.placement import (
-    entries_of,
-    mesh_of,
-    sharding_of_type,
-)
+from ..meshes.sharding import NamedSharding, Sharding, is_unreduced, sdy_sharding
+from ..types.placement import entries_of, mesh_of, sharding_of_type
 from ..types.stablehlo import (
     PartitionedModule,
     as_summands,
@@ -60,7 +50,7 @@ from ..types.stablehlo import (
 )
 from .eager_operations import default_device
 from .placed_array import PlacedArray
-from .placed_program import PartitionedProgram, SingleDeviceProgram, in_host_memory
+from .placed_program import PlacedProgram, in_host_memory
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -99,19 +89,12 @@ class Places(NamedTuple):
             if len(self.devices) == 1:
                 return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
-            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices,
-                                            *self.placings(jaxpr, spec))
+            partitioned = _ModuleOfPlaces(jaxpr, spec, self)
             with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
                 module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         donated_invars = asked(spec).donated_invars
         donated = tuple(i for i in module.kept if donated_invars and donated_invars[i])
         return module._replace(donated=donated)
-
-    def placings(self, jaxpr: ClosedJaxpr, spec: Spec) -> tuple[Callable, Callable, Callable]:
-        """What a module is told of the arguments and the results (see `PartitionedModule`)."""
-        return (functools.partial(_attributes, jaxpr, spec, self),
-                functools.partial(self._results_placed, jaxpr.out_avals),
-                functools.partial(self._result_attributes, jaxpr.out_avals))
 
     def _within_memories(self, jaxpr, spec):
         """What is asked of a program, without donations of which no result in the same memory has
@@ -134,35 +117,10 @@ class Places(NamedTuple):
         same = self.mesh is not None and sharding.mesh is self.mesh.abstract_mesh
         return sharding.update(mesh=self.mesh) if same else sharding
 
-    def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
-        """The results of a program, constrained to lie as their types say."""
-        return [self._result_placed(ctx, x, aval, sharding) if typed
-                else _as_said(ctx, x, sharding) for x, aval, sharding, typed
-                in zip(results, avals, self.out_shardings, self.typed)]
-
-    def _result_placed(self, ctx, x, aval, sharding):
-        if isinstance(sharding, NamedSharding):
-            return constraint(ctx, x, sharding, sharding.mesh)
-        own = mesh_of(aval) or self.stated
-        stated = None if sharding is not None else _stated_part(aval, own, self.mesh)
-        if stated is None:
-            return x
-        if None not in stated.spec.partitions:
-            return constraint(ctx, x, stated, stated.mesh)
-        return open_constraint(ctx, x, stated)
-
-    def _result_attributes(self, avals: Sequence, ctx) -> list[str]:
-        """What the program says of its results: how they lie, if the user said it, or if they are
-        unreduced."""
-        return [_sharding_attribute(ctx.module, sharding, aval, self.devices)
-                if sharding is not None and (is_unreduced(sharding) or not typed) else ""
-                for sharding, aval, typed in zip(self.out_shardings, avals, self.typed)]
-
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
-        make = SingleDeviceProgram if len(self.devices) == 1 else PartitionedProgram
         with timed("backend_compile", f"jit({module.fun_name})"):
-            return make(module, jaxpr, options, self)
+            return PlacedProgram(module, jaxpr, options, self)
 
 
 def _for_platform(device):
@@ -171,18 +129,58 @@ def _for_platform(device):
     return nullcontext() if name == platforms()[0] else lowered_for(name)
 
 
-def _as_said(ctx, x, sharding):
-    """A result that lies as the user said. An attribute says it, too; but not that a value becomes
-    summands."""
-    return as_summands(ctx, x, sharding, sharding.mesh) if is_unreduced(sharding) else x
-
-
 def _check_not_ordered(jaxpr):
     ordered = [effect for effect in ordered_effects.filter_in(jaxpr.effects)
                if not shardable_ordered_effects.contains(effect)]
     if ordered:
         raise ValueError("The following ordered effects are not supported for more than 1 "
                          f"device: {ordered}")
+
+
+class _ModuleOfPlaces(PartitionedModule):
+    """The module of a program, which says how its arguments and results lie."""
+
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec, places: Places):
+        super().__init__(f"jit_{spec.name}", places.devices)
+        self.jaxpr, self.spec, self.places = jaxpr, spec, places
+        self.results = [*zip(jaxpr.out_avals, places.out_shardings, places.typed)]
+
+    def argument_attributes(self, i: int) -> list[str]:
+        attributes, sharding = [], self.places.shardings[i]
+        donated_invars = asked(self.spec).donated_invars
+        if donated_invars and donated_invars[i]:
+            attributes.append("jax.buffer_donor = true")
+        if isinstance(sharding, NamedSharding):
+            attributes.append(self._sharding_attribute(sharding, self.jaxpr.in_avals[i]))
+        return attributes
+
+    def _sharding_attribute(self, sharding, aval):
+        symbol = mesh_symbol(self, sharding.mesh, self.devices)
+        return f"sdy.sharding = {sdy_sharding(sharding, aval.ndim, symbol)}"
+
+    def results_placed(self, ctx: Any, results: Sequence) -> list:
+        """The results, constrained to lie as their types say. Where the user said it, an attribute
+        says it, too; but not that a value becomes summands."""
+        return [self._as_typed(ctx, x, aval, sharding) if typed else
+                as_summands(ctx, x, sharding, sharding.mesh) if is_unreduced(sharding) else x
+                for x, (aval, sharding, typed) in zip(results, self.results)]
+
+    def _as_typed(self, ctx, x, aval, sharding):
+        if isinstance(sharding, NamedSharding):
+            return constraint(ctx, x, sharding, sharding.mesh)
+        own = mesh_of(aval) or self.places.stated
+        stated = None if sharding is not None else _stated_part(aval, own, self.places.mesh)
+        if stated is None:
+            return x
+        if None not in stated.spec.partitions:
+            return constraint(ctx, x, stated, stated.mesh)
+        return open_constraint(ctx, x, stated)
+
+    def result_attributes(self) -> list[str]:
+        """How the results lie, if the user said it, or if they are unreduced."""
+        return [self._sharding_attribute(sharding, aval)
+                if sharding is not None and (is_unreduced(sharding) or not typed) else ""
+                for aval, sharding, typed in self.results]
 
 
 class _Lowering(threading.local):
@@ -395,22 +393,6 @@ def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
                 yield value
         for inner in jaxprs_in_params(eqn.own_params):
             yield from _find_shardings(inner)
-
-
-def _attributes(jaxpr, spec, places, module, i) -> list[str]:
-    """What the module says of its `i`th argument."""
-    attributes, sharding = [], places.shardings[i]
-    donated_invars = asked(spec).donated_invars
-    if donated_invars and donated_invars[i]:
-        attributes.append("jax.buffer_donor = true")
-    if isinstance(sharding, NamedSharding):
-        attributes.append(_sharding_attribute(module, sharding, jaxpr.in_avals[i], places.devices))
-    return attributes
-
-
-def _sharding_attribute(module, sharding, aval, devices) -> str:
-    symbol = mesh_symbol(module, sharding.mesh, devices)
-    return f"sdy.sharding = {sdy_sharding(sharding, aval.ndim, symbol)}"
 
 
 def on_all_devices(ctx, values: list) -> list:

@@ -138,10 +138,10 @@ def with_batch_entry(sharding: NamedSharding, trace: BatchTrace, x: Any, d: int,
     """
     said = trace.axis_data.placement
     (entry,) = (entries_of(typeof(x))[d],) if said is None else said.entries
-    entries = [*sharding.spec.partitions]
-    entries.insert(out_dim, explicit_part(entry, sharding.mesh.explicit_axes))
-    check_no_axis_twice(P(*entries))
-    return sharding.update(spec=sharding.spec.update(entries))
+    spec = sharding.spec.with_entry(out_dim, explicit_part(entry, sharding.mesh.explicit_axes),
+                                    typeof(x).ndim)
+    check_no_axis_twice(spec)
+    return sharding.update(spec=spec)
 
 
 def _batch(trace, args, dims, *, dst_sharding, **params):

@@ -22,7 +22,6 @@ from ..meshes.mesh import AbstractMesh, Mesh
 from ..meshes.partition_spec import P
 from ..types.varying_axes import as_summands_along, varying
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
-from .inferred_specs import infer_specs
 from .shard_map_primitive import Scope, in_words_of_spec, inside, shard_map_p
 from .shard_map_printing import Decides, Given, given, show_values, take_given
 from .shard_map_specs import (
@@ -33,6 +32,7 @@ from .shard_map_specs import (
     check_scope,
     flat_in_specs,
     flat_out_specs,
+    infer_specs,
 )
 
 # ----------------------------------------------------------------------------------------------

@@ -255,11 +255,7 @@ def _of_one_example(jaxpr, names, scope):
 
 def _batched_spec(spec, d, names):
     """The spec with an entry for the batch dimension."""
-    if d is None:
-        return spec
-    entries = [*spec.partitions, *[None] * (d - len(spec))]
-    entries.insert(d, names)
-    return spec.update(entries)
+    return spec if d is None else spec.with_entry(d, names)
 
 
 def _check_unused(names, specs):

@@ -18,14 +18,7 @@ import numpy as np
 from ...core.array import Array, as_array
 from ...core.core import Tracer, eval_trace, set_current_trace
 from ...core.dtypes import ExtendedDType
-from ...core.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    jaxpr_as_fun,
-    jaxprs_in_params,
-    no_effects,
-)
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun, jaxprs_in_params, no_effects
 from ...core.staging import DynamicJaxprTrace, DynamicJaxprTracer, jaxpr_of
 from ...core.tree import tree_flatten
 from ...lax.shaping import expand_dims

@@ -255,7 +255,7 @@ def _constrained_type(aval, *, sharding, **params):
 def _evaluate(x, *, sharding, layout, context_mesh, unconstrained_dims):
     def apply(sharding):
         if says_split(typeof(x)) and not unconstrained_dims:
-            return _mover(sharding)(x)  # which also gives up the split over explicit axes
+            return mover(sharding)(x)  # which also gives up the split over explicit axes
         around = context_mesh if is_abstract(sharding) else meshes.no_mesh  # the devices are known
         return apply_primitive(sharding_constraint_p, x, sharding=sharding, layout=layout,
                                context_mesh=around, unconstrained_dims=unconstrained_dims)
@@ -264,7 +264,8 @@ def _evaluate(x, *, sharding, layout, context_mesh, unconstrained_dims):
 
 
 @functools.lru_cache(256)
-def _mover(sharding):
+def mover(sharding: Sharding) -> Any:
+    """A program that moves an array."""
     return jit(lambda x: x, out_shardings=sharding)
 
 
@@ -315,10 +316,7 @@ def _with_batch_dimension(sharding, d, ndim, spmd_name):
     if set(names) & set(sharding.spec.all_axes()):
         raise ValueError(f"vmap: spmd_axis_name {spmd_name!r} splits the batch dimension already, "
                          f"and with_sharding_constraint another one: {sharding.spec}.")
-    entries = [*sharding.spec.partitions]
-    entries += [None] * (ndim - 1 - len(entries))
-    entries.insert(d, names or UNCONSTRAINED)
-    return sharding.update(spec=P(*entries))
+    return sharding.update(spec=sharding.spec.with_entry(d, names or UNCONSTRAINED, ndim))
 
 
 def check_spmd_name(sharding: Sharding, spmd_name: Any) -> None:
@@ -364,7 +362,7 @@ def lower_sharding(ctx: Any, x: Any, sharding: Sharding) -> Any:
 def _beside_explicit(sharding, aval):
     """The sharding over axes of type Auto, with those of type Explicit that the type names."""
     spec, stated = sharding.spec, P(*entries_of(aval))
-    entries = [*spec.partitions, *[None] * (aval.ndim - len(spec))]
+    entries = spec.entries(aval.ndim)
     for d, entry in enumerate(entries):
         if entry is not UNCONSTRAINED:
             entries[d] = (*dict.fromkeys((*stated.axes_of(d), *spec.axes_of(d))),)

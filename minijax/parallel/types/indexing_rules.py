@@ -7,10 +7,7 @@ and the indices. Only dimensions that are not cut into may be split.
 from __future__ import annotations
 
 from ...errors import ShardingTypeError
-from .placement import (
-    entries_of,
-    texts,
-)
+from .placement import entries_of, texts
 from .sharding_rules import rows, without
 
 

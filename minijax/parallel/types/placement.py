@@ -295,7 +295,7 @@ def stated_placement(sharding: Any, shape: Sequence[int]) -> Placement | None:
                          f"{sharding.mesh}. Give its abstract mesh: mesh.abstract_mesh.")
     if sharding.mesh.empty:
         return None
-    entries = [*sharding.spec.partitions, *[None] * len(shape)][:len(shape)]
+    entries = sharding.spec.entries(len(shape))[:len(shape)]
     sharding = sharding.update(spec=sharding.spec.update(entries))
     check_divides(sharding, shape, "ShapedArray")
     return with_sharding(ShapedArray(shape, bool), sharding).placement
@@ -312,10 +312,9 @@ def check_divides(sharding: NamedSharding, shape: Sequence[int], caller: str) ->
 
 def with_sharding(aval: ShapedArray, sharding: NamedSharding) -> ShapedArray:
     """The same type with this sharding."""
-    entries = sharding.spec.partitions
-    entries = (*entries, *[None] * (aval.ndim - len(entries)))
     spec = sharding.spec
-    return split_over(aval, entries, sharding.mesh.abstract_mesh, spec.unreduced, spec.reduced)
+    return split_over(aval, spec.entries(aval.ndim), sharding.mesh.abstract_mesh, spec.unreduced,
+                      spec.reduced)
 
 
 def sharding_of_type(aval: ShapedArray, mesh: AbstractMesh) -> NamedSharding:

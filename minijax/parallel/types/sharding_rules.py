@@ -19,13 +19,7 @@ from ...custom_rules.vjp import custom_lin_p
 from ...errors import ShardingTypeError
 from ..meshes.mesh import AbstractMesh
 from ..meshes.partition_spec import axes_of_entry
-from .placement import (
-    Entries,
-    entries_of,
-    mesh_of,
-    says_split,
-    texts,
-)
+from .placement import Entries, entries_of, mesh_of, says_split, texts
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, or a list of them

@@ -39,7 +39,7 @@ class PartitionedBody(ProgramBody):
             return super().text(arguments, results, visibility)
         results = self.module.results_placed(self, results)
         text = super().text(arguments, results, visibility)
-        said = self.module.result_attributes(self)
+        said = self.module.result_attributes()
         if not any(said):
             return text
         types = [f"{x.type} {{{words}}}" if words else x.type for x, words in zip(results, said)]
@@ -48,28 +48,26 @@ class PartitionedBody(ProgramBody):
 
 
 class PartitionedModule(ProgramModule):
-    """A module that XLA splits into one program for each of the `devices`.
-
-    `attributes(module, i)` says how argument `i` lies. `results_placed(body, results)` are the
-    results with constraints, and `result_attributes(body)` what `@main` says of them.
-    """
+    """A module that XLA splits into one program for each of the `devices`."""
 
     body_class = PartitionedBody
 
-    def __init__(self, name: str, devices: Sequence, attributes: Callable,
-                 results_placed: Callable, result_attributes: Callable):
+    def __init__(self, name: str, devices: Sequence):
         super().__init__(name)
         self.devices = devices
-        self.results_placed, self.result_attributes = results_placed, result_attributes
-        self._attributes = attributes
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
 
     @property
     def attributes(self) -> str:  # type: ignore[override]
         return f"mhlo.num_partitions = {len(self.devices)} : i32, mhlo.num_replicas = 1 : i32"
 
-    def argument_attributes(self, i: int) -> list[str]:
-        return self._attributes(self, i)
+    def results_placed(self, ctx: Body, results: Sequence) -> Sequence:
+        """The results of `@main` with constraints."""
+        return results
+
+    def result_attributes(self) -> list[str]:
+        """What the module says of each result besides its type."""
+        return []
 
     def declare(self, name: str, text: str) -> str:
         """The symbol of what is declared as `text`, once, at the head of the module."""
