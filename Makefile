@@ -10,9 +10,9 @@ BIN = $(VENV)/bin
 ANY_RELEASE = tests/cli/test_cli.py tests/public/test_docstrings.py tests/laws/test_laws.py tests/endurance/test_threads.py tests/runtime/test_client.py
 SOURCES = minijax tests tools chapters site
 
-# The tests of a chapter: make check CH=4
+# The tests of a chapter, make check CH=4, or of a file: make check FILE=minijax/core/forward.py
 CH ?= 1
-TESTS_OF_CHAPTER = $(shell $(BIN)/python -m tools.tests_of --chapter $(CH))
+FILE ?=
 # make fuzz MINUTES=5 SEED=1: random programs; PROCESSES at once
 MINUTES ?= 5
 SEED ?= $(shell date +%s)
@@ -31,6 +31,7 @@ N ?= 300
 help:
 	@echo "make tour              watch minijax differentiate, and a network learn to read"
 	@echo "make check CH=4        one chapter's tests: under a minute, without JAX"
+	@echo "make check FILE=minijax/core/forward.py   the tests that reach a file: likewise"
 	@echo "make quick             a sample of all tests: under three minutes"
 	@echo "make test              lint, then compare everything with real JAX"
 	@echo "make history           run each of 500 programs among the others: the same as alone?"
@@ -76,9 +77,9 @@ lint: $(VENV)/installed-lint $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# JAX's answers are stored in tests/oracle/answers: a chapter's tests need no JAX.
+# As many of these tests as 45 seconds hold. JAX's answers are stored: they need no JAX.
 check: $(VENV)/installed-test
-	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS_OF_CHAPTER)
+	$(BIN)/python -m tools.check $(or $(FILE),$(CH)) -n $(WORKERS)
 
 quick: $(VENV)/installed-test
 	$(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample $(SAMPLE)

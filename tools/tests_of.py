@@ -1,4 +1,4 @@
-"""The tests of a part of the library: `python -m tools.tests_of --chapter 9` prints their files.
+"""Which files of tests are about which part of the library.
 
 The tests mirror the rooms. `tests/lax/test_trigonometric.py` tests `minijax/lax/trigonometric.py`,
 and so does `tests/lax/test_trigonometric_edges.py`, if there is no file `trigonometric_edges.py`.
@@ -6,7 +6,6 @@ and so does `tests/lax/test_trigonometric_edges.py`, if there is no file `trigon
 
 from __future__ import annotations
 
-import argparse
 import functools
 from pathlib import Path
 
@@ -18,12 +17,14 @@ ACROSS = ("benchmarks", "book", "browser", "edges", "endurance", "errors", "fuzz
           "history", "house", "laws", "oracle", "products", "public", "users")
 
 
+@functools.cache
 def test_files() -> list[Path]:
     """All files of tests in the folders of rooms, relative to the root."""
     return [path.relative_to(cut.ROOT) for path in sorted(TESTS.rglob("test_*.py"))
             if path.relative_to(TESTS).parts[0] not in ACROSS]
 
 
+@functools.cache
 def tested(test: Path) -> Path | None:
     """The file or the room that a file of tests is named after, relative to the package."""
     folder = cut.PACKAGE.joinpath(*test.parent.parts[1:])
@@ -62,14 +63,3 @@ def chapter_of(test: Path) -> int:
 def of_chapter(chapter: int) -> list[Path]:
     """The files of tests of a chapter's rooms."""
     return [test for test in test_files() if chapter_of(test) == chapter]
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--chapter", type=int, required=True)
-    print(*of_chapter(parser.parse_args().chapter))
-
-
-if __name__ == "__main__":
-    main()

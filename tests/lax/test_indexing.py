@@ -76,7 +76,7 @@ ODD = [True, False, 1.0, 1j, np.float32(1), "a", b"a", object(), {}, {1}, 2**31,
 NO_NUMBERS = [b"a", slice(None, "a"), 2**31, 2**40]  # JAX complains of them in terms of its internals
 
 
-def both(x, index, f=lambda z, i: z[i]):
+def shown(x, index, f=lambda z, i: z[i]):
     """What the two libraries do, without the compiler: JAX says shapes and errors."""
     got = outcome(lambda: f(as_array(x), index))
     want = ask(lambda: jax.eval_shape(lambda z: f(z, index), x))
@@ -93,7 +93,7 @@ def test_integers_out_of_bounds(index):
 @pytest.mark.parametrize("number", range(len(ODD)))
 def test_what_is_no_index(number):
     index = ODD[number]
-    got, want = both(numbers((3, 2)), index)
+    got, want = shown(numbers((3, 2)), index)
     if isinstance(got, NotImplementedError):  # it selects by elements, which is for chapter 11
         assert indexing.is_array_index(index) or any(map(indexing.is_array_index, index))
     elif isinstance(want, Exception):
@@ -106,7 +106,7 @@ def test_what_is_no_index(number):
 
 def test_too_many_indices():
     for shape, index in (((), 0), ((), slice(None)), ((3,), (0, 0)), ((3, 2), (..., 0, 0, 0))):
-        got, want = both(numbers(shape), index)
+        got, want = shown(numbers(shape), index)
         assert type(got) is type(want) is IndexError
         assert str(got).lower().startswith("too many indices")
 

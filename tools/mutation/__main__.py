@@ -32,13 +32,14 @@ from tools.mutation.plugin import FOLDER, REACH, Reached
 
 # Tests of the text of the project, of speed, and of other processes: no rule is tested there.
 LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/cli tests/fuzz tests/house
-    tests/parallel tests/core/test_engine.py tests/public/test_docstrings.py
-    tests/public/test_typing.py
+    tests/core/test_engine.py tests/public/test_docstrings.py tests/public/test_typing.py
     tests/public/test_differences.py tests/public/test_signatures.py
     tests/runtime/test_compilation_cache.py tests/runtime/test_distributed.py
     tests/runtime/test_platforms.py tests/runtime/test_processes.py
     tests/users/test_one_file_primitive.py tests/users/test_one_file_transformation.py""".split()
-# They start XLA when they are imported, after which no process can be forked.
+# Several devices: no mutant is tried on them. The tests of `runtime/` and of the lowering start XLA
+# when they are imported, after which no process can be forked.
+NO_MUTANTS = ["tests/parallel"]
 STARTS_XLA = ["tests/runtime", "tests/core/test_lowering.py"]
 RESULTS = FOLDER / "results.jsonl"
 FILES = 4  # of the tests that are tried on a survivor
@@ -48,7 +49,8 @@ def run_tests(step: str, mode: str, targets: list[str], job: dict | None = None,
     """One run of pytest with the plugin."""
     path = FOLDER / f"job-{os.getpid()}.json"
     path.write_text(json.dumps(job))
-    left_out = [*LEFT_OUT, *(STARTS_XLA if step == "fork" else ())]
+    left_out = [*LEFT_OUT, *(NO_MUTANTS if step != "reach" else ()),
+                *(STARTS_XLA if step == "fork" else ())]
     ignored = [f"--ignore={name}" for name in left_out]
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "tools.mutation.plugin"]
     environment = {
@@ -108,7 +110,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=40)
     args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if args.reach is not None or not REACH.exists():
+    if args.reach is not None or not REACH.exists():  # which also writes what `make check` reads
         mode = "auto" if args.reach else "stored"
         run_tests("reach", mode, args.reach or ["tests"], {"add": bool(args.reach)})
     known = []

@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tools import check
 from tools.mutation import reach
 from tools.mutation.mutants import ROOT, Mutant
 
@@ -102,6 +103,7 @@ class Reach:
         fresh = REACH.with_suffix(".new")
         fresh.write_bytes(pickle.dumps((self.found, self.at_import)))
         fresh.replace(REACH)
+        check.store(self.found)
 
 
 class Reached:
