@@ -34,7 +34,7 @@ help:
 	@echo "make check FILE=minijax/core/forward.py   the tests that reach a file: likewise"
 	@echo "make quick             a sample of all tests: under three minutes"
 	@echo "make test              lint, then compare everything with real JAX"
-	@echo "make history           run each of 500 programs among the others: the same as alone?"
+	@echo "make history           run each of 600 programs among the others: the same as alone?"
 	@echo "make fuzz MINUTES=5    random programs against JAX, then laws without it; findings: build/fuzz"
 	@echo "make edges             compare every function at the ends of its domain: ten minutes"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
