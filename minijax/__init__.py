@@ -161,7 +161,12 @@ _PLACES = dict.fromkeys("""
     stages _src""".split(), "")
 _PLACES["Device"] = "runtime.client"  # jaxlib's class
 
-__getattr__ = _with_absent_names(__name__, _loaded_on_first_use(__name__, _PLACES))
+__getattr__ = _loaded_on_first_use(__name__, _PLACES)
+
+# chapter 16
+__getattr__ = _with_absent_names(__name__, __getattr__)
+
+# chapter 1
 
 
 def __dir__():

@@ -146,8 +146,8 @@ def promote_dtypes_complex(*args: Any) -> list:
 
 
 # chapter 11
-from ..lax.advanced_indexing import IndexUpdateHelper as _IndexUpdateHelper
-from ..lax.advanced_indexing import IndexUpdateRef as _IndexUpdateRef
+from ..lax.index_updates import IndexUpdateHelper as _IndexUpdateHelper
+from ..lax.index_updates import IndexUpdateRef as _IndexUpdateRef
 
 # chapter 12
 from ..numpy._grids import _Joined, c_, r_

@@ -27,27 +27,26 @@ import numpy as np
 
 from ..checks.arguments import references_apart
 from ..core import dtypes
-from ..core.api_util import flatten_fun_nokwargs, with_statics
+from ..core.api_util import with_statics
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.boundary import api_boundary
 from ..core.calls import around
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
-from ..core.staging import drop_dead_code_at_end, jaxpr_of, staging_rules, unchecked_constants
+from ..core.staging import drop_dead_code_at_end, staging_rules, unchecked_constants
 from ..core.transposition import TransposeOfZeros, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
-from ..pytree.functions import broadcast_prefix, treedef_is_leaf
+from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import keystr, tree_flatten_with_path
-from ..pytree.registration import register_pytree_node_class
 from ..runtime.placements import placements
 from ..settings import bool_state
-from ..source import fun_name, fun_sourceinfo, wraps
+from ..source import fun_name, fun_sourceinfo
 from ..text.printing import pp_rules
 from .common import (
     BatchedFun,
@@ -485,68 +484,3 @@ register_lowering(custom_lin_p, lambda ctx, *operands, **params:
 primitive_transposes[custom_lin_p] = TransposeOfZeros(_transpose)
 pp_rules["custom_lin"] = lambda params: {
     name: params[name] for name in ("bwd", "in_zeros", "num_res", "symbolic_zeros")}
-
-
-# ----------------------------------------------------------------------------------------------
-# custom_gradient
-
-
-def custom_gradient(fun: Callable) -> custom_vjp:
-    """A function with a reverse-mode rule, from one that returns its value and its pullback.
-
-    Args:
-      fun: a function that returns a pair: the result, and a function from a cotangent of it to a
-        tuple of cotangents of the arguments (or to the one, for one argument). The latter may
-        close over intermediate values.
-
-    Returns:
-      a `custom_vjp` function that returns the first of the pair.
-
-    >>> @custom_gradient
-    ... def square(x):
-    ...     return x ** 2, lambda ct: (ct * x,)
-    >>> jax.grad(square)(3.0)
-    Array(3., dtype=float32, weak_type=True)
-    """
-    @custom_vjp
-    def wrapped_fun(*args, **kwargs):
-        return _value_and_rule(fun, fun(*args, **kwargs))[0]
-
-    def fwd(*args, **kwargs):
-        out, rule = _value_and_rule(fun, fun(*args, **kwargs))
-        leaves, tree = tree_flatten((out,))
-        flat_rule, in_tree = flatten_fun_nokwargs(rule, tree)
-        jaxpr = jaxpr_of(flat_rule, [typeof(x).to_cotangent_aval() for x in leaves])
-        return out, Pullback(jaxpr.consts, (jaxpr.jaxpr, in_tree()))
-
-    def bwd(pullback, ct):
-        jaxpr, in_tree = pullback.program
-        cts = in_tree.unflatten(eval_jaxpr(jaxpr, pullback.consts, *tree_leaves(ct)))
-        return (cts,) if treedef_is_leaf(in_tree) else cts
-
-    wraps(fun)(wrapped_fun)
-    wrapped_fun.defvjp(fwd, bwd)
-    return wrapped_fun
-
-
-def _value_and_rule(fun, returned):
-    """What the user's function of `custom_gradient` returned."""
-    if not (isinstance(returned, (tuple, list)) and len(returned) == 2 and callable(returned[1])):
-        raise TypeError(f"custom_gradient: {fun_name(fun)} must return a pair (value, function of "
-                        f"its cotangent), got {returned!r}.")
-    return returned
-
-
-@register_pytree_node_class
-class Pullback:
-    """A staged function, whose leaves are the values it closed over."""
-
-    def __init__(self, consts, program):
-        self.consts, self.program = consts, program
-
-    def tree_flatten(self):
-        return tuple(self.consts), self.program
-
-    @classmethod
-    def tree_unflatten(cls, program, consts):
-        return cls(consts, program)

@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
-from ..lax.convolution import conv_dimension_numbers
+from ..lax.convolution_shapes import conv_dimension_numbers
 from ..lax.sizes import canonical_shape
 from ..lax.windows import GatherScatterMode
 

@@ -66,7 +66,6 @@ from ..lax import (
     complex_numbers,
     convolution,
     cumulative,
-    cutting,
     shaping,
     slicing,
     trigonometric,
@@ -88,6 +87,7 @@ from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
 from ..lax.shaping import copy_p
 from ..lax.special import lgamma
+from ..lax.stacking import stack_p, unstack_p
 from ..numpy._arguments import ensure_arraylike
 from ..pytree.functions import treedef_is_leaf
 from ..pytree.registration import register_pytree_node
@@ -315,8 +315,8 @@ for _p in (
     neg_p, complex_numbers.real_p, complex_numbers.imag_p, complex_numbers.complex_p,
     complex_numbers.conj_p, copy_p,
     broadcast_in_dim_p, concatenate_p, pad_p, reshape_p,
-    shaping.rev_p, split_p, squeeze_p, cutting.stack_p, transpose_p,
-    cutting.unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
+    shaping.rev_p, split_p, squeeze_p, stack_p, transpose_p,
+    unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
     reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
     _linear(_p)

@@ -39,8 +39,9 @@ from .shaping import (
 )
 from .cutting import (
     concatenate, concatenate_p, index_in_dim, pad, pad_p, slice, slice_in_dim, slice_p, split,
-    split_p, stack, stack_p, unstack, unstack_p,
+    split_p,
 )
+from .stacking import (stack, stack_p, unstack, unstack_p)
 from .slicing import (
     dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p, dynamic_update_slice,
     dynamic_update_slice_in_dim, dynamic_update_slice_p,
@@ -100,9 +101,10 @@ from .incomplete_gamma import (
 from .incomplete_beta import betainc, regularized_incomplete_beta_p
 from .bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
 from .sliding import padtype_to_pads
-from .convolution import (
+from .convolution import (conv_general_dilated, conv_general_dilated_p)
+from .convolution_shapes import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
-    conv_general_dilated, conv_general_dilated_p, conv_general_permutations, conv_shape_tuple,
+    conv_general_permutations, conv_shape_tuple,
 )
 from .convolution_functions import (
     conv, conv_general_dilated_local, conv_general_dilated_patches, conv_general_shape_tuple,

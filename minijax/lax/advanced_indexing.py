@@ -1,8 +1,8 @@
-"""Chapter 11: `x[index]` with arrays in the index, and `x.at[index]`.
+"""Chapter 11: `x[index]` with arrays in the index.
 
 An index is read into a *plan*: which gather takes the elements, and what is left to do with the
 windows (dimensions to reverse, new ones to put in). The same plan tells `x.at[index].set(y)` which
-scatter puts them back.
+scatter puts them back (`index_updates.py`).
 
 NumPy's rules, in short: arrays in the index broadcast together, and the result has their common
 shape in place of the dimensions they index, where they stand if they stand together, else in front.
@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,30 +23,18 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.boundary import public
-from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
+from ..core.core import ArrayMethods, Tracer, state, typeof
 from ..core.extension import Extension, register
-from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array, select
 from ..errors import NonConcreteBooleanIndexError
-from ..source import user_stacklevel
 from . import elementwise as prim
 from . import indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
-from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
+from .dtypes import coerce_to_array, default_int_dtype, result_type
 from .dynamic_slices import SLICES, Slice
 from .gathering import gather, known_fill_value
-from .indexing import indexing_of, slice_bounds
-from .out_shardings import call_sharded
-from .scattering import (
-    scatter,
-    scatter_add,
-    scatter_apply,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_sub,
-)
+from .indexing import slice_bounds
 from .shaping import (
     broadcast_in_dim,
     broadcast_shapes,
@@ -56,10 +43,9 @@ from .shaping import (
     full_like,
     iota,
     rev,
-    squeeze,
 )
 from .slicing import counts_to
-from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter, size_value
+from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, size_value
 
 # ----------------------------------------------------------------------------------------------
 # Reading the index
@@ -120,7 +106,7 @@ def _array_entry(entry, position):
     if entry is None or entry is Ellipsis or isinstance(entry, (*SLICES, int, np.bool_)):
         return entry
     if isinstance(entry, (list, tuple, range)):
-        entry = _of_list(entry) if len(entry) else np.zeros((0,), np.int32)
+        entry = array_of_list(entry) if len(entry) else np.zeros((0,), np.int32)
         entry = as_array(entry) if isinstance(entry, np.ndarray) else entry
     if isinstance(entry, (ArrayMethods, np.ndarray, np.integer)):
         if entry.dtype == bool or dtypes.issubdtype(entry.dtype, np.integer):
@@ -131,6 +117,22 @@ def _array_entry(entry, position):
     if isinstance(entry, str):
         raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
     raise indexing.no_index(entry, position)
+
+
+def array_of_list(values):
+    """The array of a nested list. The list may hold traced values."""
+    if not any(isinstance(x, ArrayMethods) for x in _elements(values)):
+        return coerce_to_array(values)
+    dtype = result_type(*_elements(values))
+    rows = [array_of_list(x) if isinstance(x, (list, tuple)) else ensure_array(x)
+            for x in values]
+    return concatenate([expand_dims(convert(row, dtype), (0,)) for row in rows], 0)
+
+
+def _elements(values):
+    """The elements of a nested list."""
+    for x in values:
+        yield from _elements(x) if isinstance(x, (list, tuple)) else (x,)
 
 
 def _is_mask(entry) -> bool:
@@ -403,205 +405,6 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
     if how.reversed_dims:
         x = rev(x, how.reversed_dims)
     return expand_dims(x, how.new_dims) if how.new_dims else x
-
-
-# ----------------------------------------------------------------------------------------------
-# Writing: `x.at[index]`
-
-
-@public
-def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False,
-                  unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-                  wrap_negative_indices: bool = True, out_sharding=None):
-    """`x` with `y` combined into `x[index]` by one of the scatter functions."""
-    if out_sharding is not None:
-        return call_sharded(
-            scatter_index, x, index, y, op, indices_are_sorted=indices_are_sorted, mode=mode,
-            unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices,
-            out_sharding=out_sharding)
-    aval = typeof(x)
-    y = _update_value(y, aval)
-    how = plan(index, aval.shape, wrap_negative_indices)
-    if not safe_to_cast(y, x):
-        warnings.warn(
-            "scatter inputs have incompatible types: cannot safely cast value from dtype="
-            f"{typeof(y).dtype} to dtype={aval.dtype}. In future JAX releases this will result "
-            "in an error.", FutureWarning, stacklevel=user_stacklevel())
-    if 0 in how.shape:
-        return x
-    x, y = promote_dtypes(x, y)
-    y = broadcast_to(y, how.shape) if typeof(y).shape != how.shape else y
-    if how.new_dims:
-        y = squeeze(y, how.new_dims)
-    if how.reversed_dims:
-        y = rev(y, how.reversed_dims)
-    if how.boolean_dims:
-        x = expand_dims(x, how.boolean_dims)
-    out = op(x, how.indices, y, of_scatter(how.numbers), mode=mode,
-             indices_are_sorted=how.in_order or indices_are_sorted,
-             unique_indices=how.in_order or unique_indices)
-    if how.boolean_dims:
-        out = squeeze(out, how.boolean_dims)
-    return convert(out, aval.dtype, aval.weak_type)
-
-
-def _update_value(y, aval):
-    """The values to write, as an array. A Python integer gets the array's dtype if it fits."""
-    if isinstance(y, ArrayMethods):
-        return y
-    if isinstance(y, int) and dtypes.issubdtype(aval.dtype, np.integer):
-        info = dtypes.iinfo(aval.dtype)
-        if info.min <= y <= info.max:
-            return constant(y, aval.dtype)
-    if isinstance(y, (list, tuple)):
-        y = _of_list(y)
-        return _update_value(y, aval)
-    if y is None:
-        raise ValueError("x.at[...]: the value to write must be an array or a number, got None.")
-    return ensure_array(y)
-
-
-def _of_list(values):
-    """The array of a nested list. The list may hold traced values."""
-    if not any(isinstance(x, ArrayMethods) for x in _elements(values)):
-        return coerce_to_array(values)
-    dtype = result_type(*_elements(values))
-    rows = [_of_list(x) if isinstance(x, (list, tuple)) else ensure_array(x)
-            for x in values]
-    return concatenate([expand_dims(convert(row, dtype), (0,)) for row in rows], 0)
-
-
-def _elements(values):
-    """The elements of a nested list."""
-    for x in values:
-        yield from _elements(x) if isinstance(x, (list, tuple)) else (x,)
-
-
-class IndexUpdateHelper:
-    """`x.at`, to be indexed: `x.at[index]`."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array):
-        self.array = array
-
-    def __getitem__(self, index) -> IndexUpdateRef:
-        return IndexUpdateRef(self.array, index)
-
-    def __repr__(self):
-        return f"_IndexUpdateHelper({self.array!r})"
-
-
-def _get(array, index, options):
-    return IndexUpdateRef(array, index).get(**options)
-
-
-def _update(op: Callable, doc: str) -> Callable:
-    """A method of `x.at[index]` that writes by one of the scatter functions."""
-    @public
-    def method(self, values, **options):
-        return scatter_index(self.array, self.index, values, op, **options)
-
-    method.__doc__ = doc
-    return method
-
-
-class IndexUpdateRef:
-    """`x.at[index]`. Its methods return a copy of `x` with other elements at the index.
-
-    All of them take these keywords:
-      indices_are_sorted, unique_indices: promises, which may make it faster.
-      mode: what happens to indices out of bounds: "clip" (moved inside), "fill" or "drop" (`get`
-        fills in, the others leave them out), "promise_in_bounds".
-      wrap_negative_indices: whether negative integers count from the end.
-      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
-
-    >>> x = jnp.zeros(4)
-    >>> x.at[1].set(5.0).at[jnp.array([2, 2])].add(1.0).tolist()
-    [0.0, 5.0, 2.0, 0.0]
-    """
-
-    __slots__ = ("array", "index")
-
-    def __init__(self, array, index):
-        self.array, self.index = array, index
-
-    def __repr__(self):
-        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
-
-    @public
-    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: str | GatherScatterMode | None = None, fill_value=None,
-            wrap_negative_indices: bool = True, out_sharding=None):
-        """`x[index]`, with a mode, and a `fill_value` for mode "fill"."""
-        options: dict[str, Any] = {
-            "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-            "mode": mode, "fill_value": fill_value,
-            "wrap_negative_indices": wrap_negative_indices}
-        if out_sharding is not None:
-            return call_sharded(_get, self.array, index=self.index, options=options,
-                                out_sharding=out_sharding)
-        may_slice = mode is None or GatherScatterMode.from_any(mode) in _SLICING_MODES
-        if may_slice and _is_box(self.index, wrap_negative_indices):
-            return indexing.getitem(self.array, self.index)
-        return take_index(self.array, self.index, **options)
-
-    set = _update(scatter, "`x[index] = values`; of several for one element, any one may win.")
-    add = _update(scatter_add, "`x[index] += values`, repeated indices as often as they occur.")
-    subtract = _update(
-        scatter_sub, "`x[index] -= values`, repeated indices as often as they occur.")
-    multiply = mul = _update(
-        scatter_mul, "`x[index] *= values`, repeated indices as often as they occur.")
-    min = _update(scatter_min, "`x[index] = minimum(x[index], values)`.")
-    max = _update(scatter_max, "`x[index] = maximum(x[index], values)`.")
-
-    @public
-    def divide(self, values, **options):
-        """`x[index] /= values`, repeated indices as often as they occur."""
-        return self.array / self._factors(values, options)
-
-    @public
-    def power(self, values, **options):
-        """`x[index] **= values`, repeated indices as often as they occur."""
-        return self.array ** self._factors(values, options)
-
-    def _factors(self, values, options):
-        ones = full_like(self.array, 1)
-        return scatter_index(ones, self.index, values, scatter_mul, **options)
-
-    @public
-    def apply(self, func: Callable, **options):
-        """`x[index] = func(x[index])`, repeated indices as often as they occur.
-
-        It cannot be differentiated.
-        """
-        if not callable(func):
-            raise TypeError(f"`.at[…].apply` takes a function of one element, got {func!r}.")
-        def op(x, indices, y, numbers, **params):
-            return scatter_apply(x, indices, func, numbers, update_shape=typeof(y).shape, **params)
-
-        zero = constant(0, typeof(self.array).dtype)
-        return scatter_index(self.array, self.index, zero, op, **options)
-
-
-def _is_box(index, wrap: bool) -> bool:
-    """Whether slices do for an index; negative integers only if they count from the end."""
-    return indexing.is_basic(index) and (wrap or not any(
-        entry is not None and entry is not Ellipsis and not isinstance(entry, builtins.slice)
-        and not (isinstance(entry, (int, np.integer)) and entry >= 0)
-        for entry in indexing.as_tuple(index)))
-
-
-_SLICING_MODES = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
-
-
-def _at(x):
-    other = indexing_of.get(type(x.aval))
-    return IndexUpdateHelper(x) if other is None else other.at(x)
-
-
-install_methods({"at": property(
-    _at, doc="`x.at[index].set(y)` and its like: changed copies of the array.")})
 
 
 class IndexingByArrays(Extension):

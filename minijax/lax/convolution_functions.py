@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.boundary import public
 from ..core.core import typeof
-from .convolution import (
+from .convolution import conv_general_dilated
+from .convolution_shapes import (
     ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
-    conv_general_dilated,
     conv_general_permutations,
     conv_shape_tuple,
     placed,

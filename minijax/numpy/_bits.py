@@ -24,11 +24,12 @@ from ._arguments import (
     promote_dtypes_inexact,
     to_bool,
 )
+from ._arithmetic import floor_divide
 from ._constructors import arange
 from ._select import _where, broadcast_arrays
 from ._shaping import ravel, swapaxes
 from ._staged import compiled, staged
-from ._ufuncs import abs, copysign, exp2, floor_divide, isfinite, isinf
+from ._ufuncs import abs, copysign, exp2, isfinite, isinf
 
 # ----------------------------------------------------------------------------------------------
 # Bits of integers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..core.operators import with_own_arrays
 from ..core.primitives import broadcast_in_dim_p, convert
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error, is_concrete
-from ..lax.cutting import concatenate, stack_p
+from ..lax.cutting import concatenate
 from ..lax.dtypes import (
     check_and_canonicalize_user_dtype,
     coerce_to_array,
@@ -28,29 +28,24 @@ from ..lax.dtypes import (
     python_scalars,
     result_type,
 )
-from ..lax.elementwise import add, eq, ge, mul
+from ..lax.elementwise import add, mul
 from ..lax.operators import astype as astype_method
 from ..lax.shaping import (
     broadcast,
-    broadcast_in_dim,
     broadcast_to,
     broadcasted_iota,
     converted_on,
     copy_p,
     expand_dims,
-    iota,
     on_device,
 )
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
-from ..lax.sizes import integers
 from ._arguments import (
     canonical_shape,
     check_arraylike,
     ensure_array,
     ensure_arraylike,
-    ensure_arraylikes,
-    known_sizes,
     user_dtype,
 )
 
@@ -465,37 +460,6 @@ def _stepped_range(start, step, size, dtype, out_sharding):
 
 
 @public
-def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
-    """A matrix with ones on a diagonal and zeros elsewhere.
-
-    Args:
-      N: the number of rows.
-      M: the number of columns; by default `N`.
-      k: which diagonal: 0 the main one, positive ones above it. May be traced.
-      dtype: the element type; by default floating point.
-
-    Raises:
-      ValueError: a negative size, or `k` no integer scalar.
-
-    >>> eye(2, 3, 1).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
-    if isinstance(k, int):  # a bool, too
-        k = int(np.clip(int(k), -2**31, 2**31 - 1))
-    offset = ensure_arraylike("eye", k)
-    if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
-        raise ValueError(f"the number of the diagonal must be a scalar integer; got {k}.")
-    shape = known_sizes((N, N if M is None else M))
-    if any(n < 0 for n in shape):
-        raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
-    rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))
-    offset = convert(offset, offset.dtype)
-    out = convert(eq(add(rows, offset), columns), dtype)
-    return on_device(out, device)
-
-
-@public
 def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     """`x` converted to another element type.
 
@@ -513,110 +477,6 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     """
     out = astype_method(ensure_arraylike("astype", x), dtype, copy)
     return converted_on(out, device)
-
-
-@public
-def identity(n: int, dtype=None):
-    """The square matrix `eye(n)`."""
-    return eye(n, dtype=user_dtype(dtype, "identity"))
-
-
-@public
-def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
-    """A matrix with ones on and below a diagonal.
-
-    Args:
-      N, M, k: as for `eye`.
-      dtype: the element type; by default float32.
-
-    >>> tri(2, 3).tolist()
-    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
-    """
-    dtype = check_and_canonicalize_user_dtype("float32" if dtype is None else dtype, "tri")
-    shape = (N, N if M is None else M)
-    offset = ensure_arraylike("tri", k)
-    if not dtypes.issubdtype(offset.dtype, np.integer):
-        raise TypeError(f"offset must be an integer, got {offset!r}")
-    index = dtypes.canonicalize_dtype(int)
-    rows = add(broadcasted_iota(index, shape, 0), convert(offset, index))
-    return convert(ge(rows, broadcasted_iota(index, shape, 1)), dtype)
-
-
-@public
-def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
-    """Coordinate arrays of a grid, one for each vector.
-
-    Args:
-      *xi: vectors.
-      sparse: whether to leave out the broadcasting.
-      indexing: `"ij"` for one dimension a vector in order; `"xy"` swaps the first two.
-
-    Raises:
-      ValueError: arguments that are no vectors, an unknown `indexing`, or `copy=False`.
-
-    >>> [x.shape for x in meshgrid(jnp.arange(2), jnp.arange(3))]
-    [(3, 2), (3, 2)]
-    """
-    args = list(ensure_arraylikes("meshgrid", *xi))
-    if not copy:
-        raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
-    if any(a.ndim != 1 for a in args):
-        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes "
-                         f"{[a.shape for a in args]}")
-    swap = indexing == "xy" and len(args) >= 2
-    if swap:
-        args[:2] = args[1::-1]
-    full_shape = [a.shape[0] for a in args]
-    grids = [broadcast_in_dim(a, [n if d == i or not sparse else 1
-                                  for d, n in enumerate(full_shape)], (i,))
-             for i, a in enumerate(args)]
-    if swap:
-        grids[:2] = grids[1::-1]
-    return grids
-
-
-@public
-def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
-    """The indices of the elements of an array of shape `dimensions`, one array a dimension.
-
-    Args:
-      dimensions: a shape.
-      dtype: an integer type; by default the usual one.
-      sparse: whether to return them unbroadcast, as a tuple.
-
-    >>> indices((2, 2)).tolist()
-    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
-    """
-    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
-    shape = integers("indices: dimensions", dimensions)
-    output = []
-    for i, n in enumerate(shape):
-        target = [n if d == i else 1 for d in range(len(shape))] if sparse else shape
-        output.append(broadcast_in_dim(iota(dtype, n), target, (i,)))
-    if sparse:
-        return tuple(output)
-    return stack_p.bind(*output, axis=0) if output else array([], dtype=dtype)
-
-
-@public
-def ix_(*args) -> tuple:
-    """Vectors as arrays that index the grid of all their combinations.
-
-    Raises:
-      ValueError: an argument that is no vector.
-    """
-    arrays = ensure_arraylikes("ix", *args)
-    for a in arrays:
-        if a.ndim != 1:
-            raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
-                             f"{a.shape}")
-        if a.dtype == bool:
-            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
-    return tuple(
-        broadcast_in_dim(a, [a.shape[0] if d == i else 1 for d in range(len(arrays))], (i,))
-        for i, a in enumerate(arrays))
 
 
 @public

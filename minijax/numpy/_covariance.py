@@ -12,12 +12,14 @@ from ..lax.cutting import concatenate
 from ..lax.shaping import full
 from ..runtime.jit import jit
 from ._arguments import complex_input, ensure_arraylike, promote_args_inexact
+from ._arithmetic import divide
 from ._constructors import array
+from ._diagonals import diag
 from ._products import dot
 from ._reductions import average, sum
-from ._shaping import atleast_2d, diag, squeeze
+from ._shaping import atleast_2d, squeeze
 from ._special import clip
-from ._ufuncs import abs, conj, divide, sqrt
+from ._ufuncs import abs, conj, sqrt
 
 
 @functools.partial(jit, static_argnames=("rowvar", "bias", "ddof", "dtype"))

@@ -28,14 +28,16 @@ from ._arguments import (
     index_tuple,
     user_dtype,
 )
-from ._constructors import arange, array, asarray, full, indices, ones
+from ._arithmetic import divmod
+from ._constructors import arange, array, asarray, full, ones
+from ._diagonals import diag_indices
+from ._grids import indices
 from ._reductions import any, canonical_axes
 from ._select import broadcast_arrays
-from ._shaping import broadcast_to, diag_indices, moveaxis, ravel, tile
+from ._shaping import broadcast_to, moveaxis, ravel, tile
 from ._sorting import argsort
 from ._special import clip, nonzero, where
 from ._staged import staged
-from ._ufuncs import divmod
 
 
 def _refuse_in_place(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:

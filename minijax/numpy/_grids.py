@@ -1,15 +1,21 @@
-"""Chapter 12: arrays written with brackets: `mgrid[0:3, 0:2]`, `r_[1:4, 0, 5]`."""
+"""Chapter 12: grids, and arrays written with brackets: `mgrid[0:3, 0:2]`, `r_[1:4, 0, 5]`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import settings
+from ..core.boundary import public
 from ..lax.compile_time import ensure_known
-from ._arguments import promote_dtypes
-from ._constructors import arange, array, meshgrid
+from ..lax.dtypes import check_and_canonicalize_user_dtype
+from ..lax.shaping import broadcast_in_dim, iota
+from ..lax.sizes import integers
+from ..lax.stacking import stack_p
+from ._arguments import ensure_arraylikes, promote_dtypes
+from ._constructors import arange, array
 from ._joining import concatenate, stack
 from ._ranges import linspace
 from ._shaping import expand_dims, transpose
@@ -123,3 +129,80 @@ c_ = _Joined("c_", -1, 2, 0, """The parts between the brackets, as columns of a 
     >>> c_[jnp.array([1, 2]), jnp.array([3, 4])].tolist()
     [[1, 3], [2, 4]]
     """)
+
+
+@public
+def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+    """Coordinate arrays of a grid, one for each vector.
+
+    Args:
+      *xi: vectors.
+      sparse: whether to leave out the broadcasting.
+      indexing: `"ij"` for one dimension a vector in order; `"xy"` swaps the first two.
+
+    Raises:
+      ValueError: arguments that are no vectors, an unknown `indexing`, or `copy=False`.
+
+    >>> [x.shape for x in meshgrid(jnp.arange(2), jnp.arange(3))]
+    [(3, 2), (3, 2)]
+    """
+    args = list(ensure_arraylikes("meshgrid", *xi))
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(a.ndim != 1 for a in args):
+        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes "
+                         f"{[a.shape for a in args]}")
+    swap = indexing == "xy" and len(args) >= 2
+    if swap:
+        args[:2] = args[1::-1]
+    full_shape = [a.shape[0] for a in args]
+    grids = [broadcast_in_dim(a, [n if d == i or not sparse else 1
+                                  for d, n in enumerate(full_shape)], (i,))
+             for i, a in enumerate(args)]
+    if swap:
+        grids[:2] = grids[1::-1]
+    return grids
+
+
+@public
+def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
+    """The indices of the elements of an array of shape `dimensions`, one array a dimension.
+
+    Args:
+      dimensions: a shape.
+      dtype: an integer type; by default the usual one.
+      sparse: whether to return them unbroadcast, as a tuple.
+
+    >>> indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
+    shape = integers("indices: dimensions", dimensions)
+    output = []
+    for i, n in enumerate(shape):
+        target = [n if d == i else 1 for d in range(len(shape))] if sparse else shape
+        output.append(broadcast_in_dim(iota(dtype, n), target, (i,)))
+    if sparse:
+        return tuple(output)
+    return stack_p.bind(*output, axis=0) if output else array([], dtype=dtype)
+
+
+@public
+def ix_(*args) -> tuple:
+    """Vectors as arrays that index the grid of all their combinations.
+
+    Raises:
+      ValueError: an argument that is no vector.
+    """
+    arrays = ensure_arraylikes("ix", *args)
+    for a in arrays:
+        if a.ndim != 1:
+            raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
+                             f"{a.shape}")
+        if a.dtype == bool:
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
+    return tuple(
+        broadcast_in_dim(a, [a.shape[0] if d == i else 1 for d in range(len(arrays))], (i,))
+        for i, a in enumerate(arrays))

@@ -16,8 +16,9 @@ from ..lax.compile_time import concrete_or_error, dimension_or_error
 from ..lax.dtypes import default_int_dtype
 from ..lax.out_shardings import shardable
 from ._arguments import ensure_arraylike, ensure_arraylikes, promote_dtypes_inexact
-from ._constructors import asarray, ix_, ones_like, zeros
+from ._constructors import asarray, ones_like, zeros
 from ._editing import ravel_multi_index
+from ._grids import ix_
 from ._ranges import linspace
 from ._reductions import ptp
 from ._searching import searchsorted

@@ -31,13 +31,13 @@ from ._arguments import (
     ensure_arraylike,
     ensure_arraylikes,
 )
+from ._arithmetic import mod
 from ._einsum import einsum
 from ._reductions import sum
 from ._running import cumsum
 from ._select import _where
 from ._shaping import moveaxis, ravel
 from ._staged import staged
-from ._ufuncs import mod
 
 
 @public

@@ -12,6 +12,7 @@ from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.sizes import size_along
+from ..lax.stacking import stack_p, unstack_p
 from ._arguments import (
     canonical_axis,
     check_arraylike,
@@ -114,14 +115,14 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
         return concatenate(expand_dims(arrays, axis + 1), axis, dtype)
     arrays = ensure_arraylikes("stack", *arrays)
     arrays = promote_dtypes(*arrays) if dtype is None else [asarray(a, dtype) for a in arrays]
-    return cutting.stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
+    return stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
 
 
 @public
 def unstack(x, /, *, axis: int = 0) -> tuple:
     """The slices of `x` along `axis`, without that dimension."""
     x = ensure_arraylike("unstack", x)
-    return tuple(cutting.unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
+    return tuple(unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
 
 
 # The classes of error are JAX's.

@@ -15,6 +15,8 @@ from ..core.boundary import public
 from ..core.core import install_methods
 from ..core.operators import general, install_binary_operators, with_own_arrays
 from . import (
+    _arithmetic,
+    _diagonals,
     _editing,
     _indexing,
     _joining,
@@ -59,7 +61,7 @@ def _clip(self, min=None, max=None):
 
 @public
 def _trace(self, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
-    return _shaping.trace(self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype, out=out)
+    return _diagonals.trace(self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype, out=out)
 
 
 @public
@@ -111,7 +113,7 @@ install_methods({
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
     "cumsum": _running.cumsum, "cumprod": _running.cumprod, "dot": _products.dot,
     "copy": lambda x: copy(x), "nonzero": _special.nonzero,
-    "diagonal": _shaping.diagonal, "trace": _trace, "repeat": _shaping.repeat,
+    "diagonal": _diagonals.diagonal, "trace": _trace, "repeat": _shaping.repeat,
     "flatten": _shaping.ravel, "ravel": _shaping.ravel, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
@@ -134,9 +136,9 @@ def _of_own_arrays(function):
     return operator
 
 
-general["pow"] = _ufuncs.power
+general["pow"] = _arithmetic.power
 install_binary_operators({
-    "floordiv": _of_own_arrays(_ufuncs.floor_divide), "mod": _of_own_arrays(_ufuncs.remainder),
-    "divmod": _of_own_arrays(_ufuncs.divmod),
+    "floordiv": _of_own_arrays(_arithmetic.floor_divide),
+    "mod": _of_own_arrays(_arithmetic.remainder), "divmod": _of_own_arrays(_arithmetic.divmod),
     "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
 })

@@ -24,13 +24,14 @@ from ._arguments import (
 )
 from ._constructors import arange, array, asarray, full, ones, zeros, zeros_like
 from ._convolutions import convolve
+from ._diagonals import diag
 from ._editing import trim_zeros
 from ._joining import concatenate
 from ._products import dot, outer
 from ._reductions import all, argmin, prod
 from ._select import _where
 from ._sequences import vander
-from ._shaping import atleast_1d, diag, roll
+from ._shaping import atleast_1d, roll
 from ._staged import staged
 from ._ufuncs import abs, sqrt
 

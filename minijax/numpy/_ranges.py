@@ -19,9 +19,10 @@ from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, res
 from ..lax.sizes import size_along
 from ..settings import enable_x64
 from ._arguments import ensure_arraylike, ensure_arraylikes, static_index, user_dtype
+from ._arithmetic import power
 from ._constructors import converted_on, empty, on_device
 from ._staged import staged
-from ._ufuncs import log10, power, sign
+from ._ufuncs import log10, sign
 
 MANY = 2**16  # numbers from which on XLA computes them
 

@@ -15,8 +15,8 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.boundary import public
 from ..core.dtypes import iinfo
-from ..lax.advanced_indexing import scatter_index
 from ..lax.compile_time import concrete_or_error
+from ..lax.index_updates import scatter_index
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import call_sharded
 from ..lax.scattering import scatter_add, scatter_max, scatter_min, scatter_mul

@@ -21,13 +21,14 @@ from ._arguments import (
     promote_dtypes_inexact,
     static_index,
 )
+from ._arithmetic import mod, power
 from ._constructors import asarray
 from ._joining import concatenate
 from ._running import cumsum
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
 from ._staged import staged
-from ._ufuncs import abs, mod, power
+from ._ufuncs import abs
 
 
 @staged(static_argnames=("n", "axis"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 import warnings
@@ -13,12 +12,11 @@ import numpy as np
 from ..core.boundary import public
 from ..core.dtypes import lattice_result_type
 from ..core.operators import with_own_arrays
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
-from ..lax.compile_time import concrete_or_error, dimension_or_error
+from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
-from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
 from ..lax.operators import matrix_transpose as _matrix_transpose
@@ -36,14 +34,11 @@ from ._arguments import (
     ensure_arraylike,
     index_tuple,
     static_index,
-    user_dtype,
 )
-from ._constructors import array, asarray, eye, tri, zeros, zeros_like
-from ._reductions import sum
+from ._arithmetic import remainder
+from ._constructors import array, asarray, zeros, zeros_like
 from ._running import cumsum
-from ._select import _where
 from ._staged import staged
-from ._ufuncs import remainder
 
 # ----------------------------------------------------------------------------------------------
 # Facts about shapes
@@ -472,186 +467,3 @@ def resize(a, new_shape):
     if a.size == 0 or total == 0:
         return zeros_like(a, shape=new_shape)
     return lax.reshape(tile(a, -(-total // a.size))[:total], new_shape)
-
-
-# ----------------------------------------------------------------------------------------------
-# Diagonals and triangles
-
-
-@staged(static_argnames=("k",), eager=False)
-def tril(m, k: int = 0):
-    """`m` with zeros above a diagonal; `k` as for `eye`.
-
-    Raises:
-      ValueError: fewer than two dimensions.
-    """
-    m, mask = _triangle("tril", m, k)
-    return select(mask, m, lax.full_like(m, 0))
-
-
-@staged(static_argnames=("k",), eager=False)
-def triu(m, k: int = 0):
-    """`m` with zeros below a diagonal; `k` as for `eye`.
-
-    Raises:
-      ValueError: fewer than two dimensions.
-    """
-    m, mask = _triangle("triu", m, k - 1)
-    return select(mask, lax.full_like(m, 0), m)
-
-
-def _triangle(name, m, k):
-    """`m`, and a mask of the elements on or below a diagonal."""
-    m = ensure_arraylike(name, m)
-    if m.ndim < 2:
-        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}.")
-    return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
-
-
-@staged(static_argnames=("axis1", "axis2", "dtype"))
-def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
-    """The sum along a diagonal.
-
-    Args:
-      a: an array of at least two dimensions.
-      offset: which diagonal, as `k` for `eye`.
-      axis1, axis2: the two dimensions of the matrices.
-      dtype: the type to sum in.
-
-    Raises:
-      ValueError: equal axes, or ones out of bounds.
-    """
-    a = ensure_arraylike("trace", a)
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
-    if canonical_axis(axis1, a.ndim) == canonical_axis(axis2, a.ndim):
-        raise ValueError(f"axis1 and axis2 can not be same. {axis1=} and {axis2=}")
-    dtype = user_dtype(dtype, "trace")
-    a = moveaxis(a, (axis1, axis2), (-2, -1))
-    mask = eye(a.shape[-2], a.shape[-1], offset, bool)
-    return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
-
-
-@public
-def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
-    """The elements on a diagonal, as a new last dimension.
-
-    Args:
-      a: an array of at least two dimensions.
-      offset, axis1, axis2: as for `trace`.
-
-    Raises:
-      ValueError: fewer than two dimensions.
-    """
-    a, offset = ensure_arraylike("diagonal", a), operator.index(offset)
-    if a.ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions, got shape "
-                         f"{a.shape}.")
-    a = moveaxis(a, (axis1, axis2), (-2, -1))
-    rows, columns = a.shape[-2:]
-    row, column = min(max(-offset, 0), rows), min(max(offset, 0), columns)
-    length = min(rows - row, columns - column)
-    stays_weak = a.ndim > 2 or rows != columns or offset or a.dtype == bool
-    if stays_weak and not length:  # a constant, as in JAX: it has no tangent
-        return lax.full_like(a, 0, shape=(*a.shape[:-2], 0))
-    first = slice_in_dim(a, row, row + length, axis=-2)
-    square = slice_in_dim(first, column, column + length, axis=-1)
-    # In row-major order the diagonal is every (length + 1)-th element.
-    flat = lax.reshape(square, (*a.shape[:-2], length * length))
-    out = slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
-    return out if stays_weak else convert(out, out.dtype)
-
-
-@public
-def diag(v, k: int = 0):
-    """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.
-
-    Raises:
-      ValueError: neither a vector nor a matrix.
-
-    >>> diag(jnp.array([1, 2])).tolist()
-    [[1, 0], [0, 2]]
-    """
-    return _diag(ensure_arraylike("diag", v), operator.index(k))
-
-
-@staged(static_argnames=("k",), eager=False)
-def _diag(v, k):
-    if v.ndim == 2:
-        return diagonal(v, k)
-    if v.ndim != 1:
-        raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}.")
-    zero = lax.full_like(v, 0, shape=())
-    padded = cutting.pad(v, zero, [(max(0, -k), max(0, k), 0)])
-    mask = eye(v.shape[0] + abs(k), k=k, dtype=bool)
-    return _where(mask, lax.expand_dims(padded, (1,)), zero)
-
-
-@public
-def diagflat(v, k: int = 0):
-    """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
-    flat = ravel(v)
-    n, k = flat.shape[0], operator.index(k)
-    rows = n + builtins.abs(k)
-    zeros = lax.full((rows * rows,), 0, flat.dtype)
-    i = lax.iota(default_int_dtype(), n)
-    places = i + k + i * rows if k >= 0 else i + (i - k) * rows
-    return zeros.at[places].set(flat).reshape(rows, rows)
-
-
-@public
-def diag_indices(n: int, ndim: int = 2) -> tuple:
-    """The indices of the diagonal of an array of `ndim` dimensions of size `n`.
-
-    Raises:
-      ValueError: a negative argument.
-    """
-    n, ndim = dimension_or_error(n), static_index(ndim)
-    if n < 0 or ndim < 0:
-        raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n}, "
-                         f"{ndim}")
-    return (lax.iota(default_int_dtype(), n),) * ndim
-
-
-@public
-def diag_indices_from(arr) -> tuple:
-    """`diag_indices` for the shape of `arr`, all of whose dimensions are of one size."""
-    arr = ensure_arraylike("diag_indices_from", arr)
-    if arr.ndim < 2:
-        raise ValueError(f"diag_indices_from: arr must be at least 2-d, got shape {arr.shape}.")
-    if len(set(arr.shape)) != 1:
-        raise ValueError("diag_indices_from: all dimensions of arr must be of equal length, got "
-                         f"shape {arr.shape}.")
-    return diag_indices(arr.shape[0], arr.ndim)
-
-
-@public
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
-    """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
-    rows, columns = canonical_shape((n, n if m is None else m))
-    return tuple(map(array, np.tril_indices(rows, static_index(k), columns)))
-
-
-@public
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
-    """The indices of the elements on and above a diagonal of an `n` by `m` matrix."""
-    rows, columns = canonical_shape((n, n if m is None else m))
-    return tuple(map(array, np.triu_indices(rows, static_index(k), columns)))
-
-
-def _indices_from(name, function):
-    @public
-    def from_array(arr, k: int = 0) -> tuple:
-        check_arraylike(name, arr)
-        rows_columns = shape(arr)
-        if len(rows_columns) != 2:
-            raise ValueError("Only 2-D inputs are accepted")
-        return function(rows_columns[0], k, rows_columns[1])
-
-    from_array.__name__ = from_array.__qualname__ = name
-    from_array.__doc__ = f"`{name.removesuffix('_from')}` for the shape of a matrix.\n"
-    return from_array
-
-
-tril_indices_from = _indices_from("tril_indices_from", tril_indices)
-triu_indices_from = _indices_from("triu_indices_from", triu_indices)

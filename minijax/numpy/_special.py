@@ -17,13 +17,14 @@ from ..custom_rules import custom_jvp
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax.compile_time import concrete_or_error, is_concrete
-from ..lax.cutting import concatenate, stack_p
+from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype, to_floating_dtype
 from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum
 from ..lax.reductions import argmax_p
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
 from ..lax.sizes import canonical_shape
+from ..lax.stacking import stack_p
 from ..settings import numpy_dtype_promotion, numpy_rank_promotion
 from ._arguments import (
     check_arraylike,

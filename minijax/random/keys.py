@@ -28,10 +28,11 @@ from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type_p
 from ..lax.complex_numbers import complex_p, imag_p, real_p
-from ..lax.cutting import index_in_dim, stack
+from ..lax.cutting import index_in_dim
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
 from ..lax.shaping import broadcast_in_dim, copy_p, full, full_like, reshape
+from ..lax.stacking import stack
 from ..runtime.platforms import program_platform
 from ..text.printing import pp_rules
 from .settings import threefry_partitionable

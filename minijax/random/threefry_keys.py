@@ -15,8 +15,9 @@ from ..core.core import ShapedArray, typeof
 from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
-from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
+from ..lax.cutting import concatenate, index_in_dim, slice_in_dim
 from ..lax.shaping import full_like, iota_p, reshape
+from ..lax.stacking import stack
 from ..runtime.dispatch import apply_primitive
 from ..settings import enable_x64
 from .keys import (

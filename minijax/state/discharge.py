@@ -23,7 +23,6 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, ja
 from ..core.primitives import filled, stop_gradient_p
 from ..core.staging import jaxpr_of, weakref_cache
 from ..core.util import split_list
-from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.common import Named, from_rule
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
@@ -242,13 +241,6 @@ def _rules_on_contents(is_ref, *, call_jaxpr, fwd_jaxpr_thunk, bwd, out_trees, *
             "bwd": Named(pure_bwd, bwd.name)}
 
 
-def _inlined(is_ref, values, params):
-    """The equations of the jaxpr, in place of the call."""
-    jaxpr = params["call_jaxpr"]
-    closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
-    return split_results(run_discharged(closed.jaxpr, closed.consts, values), is_ref)
-
-
 def _discharge_cond(is_ref, values, params):
     """Each branch returns the contents."""
     branches = tuple(map(discharge, params["branches"]))
@@ -285,6 +277,4 @@ discharge_rules.update({
     cond_p: _discharge_cond,
     custom_jvp_call_p: _discharge_custom_jvp,
     custom_vjp_call_p: _discharge_custom_vjp,
-    call_p: _inlined,
-    closed_call_p: _inlined,
 })

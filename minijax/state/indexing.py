@@ -24,11 +24,12 @@ from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering
 from ..core.primitives import convert
 from ..core.staging import DynamicJaxprTrace
-from ..lax.advanced_indexing import IndexUpdateHelper, from_front
+from ..lax.advanced_indexing import from_front
 from ..lax.dtypes import default_int_dtype
 from ..lax.dynamic_slices import SLICES, Slice
 from ..lax.elementwise import clamp
 from ..lax.families import lower_fun
+from ..lax.index_updates import IndexUpdateHelper
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice

@@ -18,6 +18,7 @@ from minijax.core.primitives import ensure_array, stop_gradient_p
 from minijax.lax import complex_numbers, cutting, reductions, shaping
 from minijax.lax import elementwise as lax
 from minijax.lax.shaping import copy_p
+from minijax.lax.stacking import unstack
 from tests.core.same import BFLOAT16, outcome, pair, same
 from tests.oracle import jax, jnp
 
@@ -166,7 +167,7 @@ def test_changing_the_source_changes_nothing():
     "broadcast": lambda x: shaping.broadcast_in_dim(x, (1, 2), (1,)).reshape(2),
     "slice": lambda x: cutting.slice(x, (0,), (2,)),
     "split": lambda x: cutting.split(x, (2, 0))[0],
-    "unstack": lambda x: cutting.unstack(x[None])[0],
+    "unstack": lambda x: unstack(x[None])[0],
     "select_n": lambda x: lax.select_n(np.zeros(2, np.int32), x),
     "sum over nothing": lambda x: reductions.reduce_max(x, ()),
 }.items())

@@ -27,7 +27,6 @@ EQUIVALENT: dict[str, str] = {
     **{f"minijax/lax/convolution_functions.py {name}: 1 -> 2{turn}": LENGTH
        for name in ("conv_general_dilated_local", "conv_general_dilated_patches")
        for turn in ("", " (2)")},
-    "minijax/lax/advanced_indexing.py _array_of_sequence: np.zeros -> np.ones": "of no elements",
     "minijax/lax/elementwise.py _convert_element_type: kind in \"iu\" and not dtypes.issubdtype("
     "x.dtype, np.integer) and x.dtype != bool -> "
     "(kind in 'iu' and (not dtypes.issubdtype(x.dtype, np.integer)))":

@@ -38,11 +38,9 @@ from ...core.staging import DynamicJaxprTrace, batch_jaxpr, jaxpr_of, weakref_ca
 from ...core.tree import PyTreeDef, tree_structure
 from ...core.util import partition_list
 from ...errors import JaxprTypeError
-from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.functions import treedef_tuple
 from ...pytree.names import traced_info, weak_arg_names
-from ...pytree.paths import SequenceKey, keystr, leaf_paths
-from ...runtime.placements import placements
+from ...pytree.paths import keystr, leaf_paths
 from ...runtime.platforms import canonical_platform, program_platform
 from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax
@@ -136,7 +134,7 @@ class BodyOf:
 
 
 def _name_of(fun, number, rest):
-    names = () if fun is None else _parameters(fun)
+    names = () if fun is None else parameter_names(fun)
     return (names[number] if number < len(names) else f"argument {number}") + keystr(rest)
 
 
@@ -324,85 +322,12 @@ def _promote(x, aval, out_aval):
     return lax.convert_element_type(x, dtype)
 
 
-def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequence,
-                out_tree: PyTreeDef, out_avals: Sequence) -> None:
-    """Check that the carry which a loop's body returns is of the type that it takes.
-
-    `what` says whose body it is: "scan body".
-
-    Raises:
-      TypeError: it is not; the message shows where, and both types.
-    """
-    if isinstance(body, BodyOf):
-        what, component = f"{body.loop} body", lambda path: body.name_of((SequenceKey(0), *path))
-    else:
-        component = functools.partial(_component, next(iter(_parameters(body)), None))
-    if in_tree != out_tree:
-        raise TypeError(
-            f"{what} function carry input and carry output must have the same pytree structure, "
-            f"but they differ:\n\n{_tree_differences(component, in_tree, out_tree)}\n\n"
-            "Revise the function so that the carry output has the same pytree structure as the "
-            "carry input."
-        )
-    apart = [(component(path), a, b) for path, a, b in
-             zip(leaf_paths(in_tree), in_avals, out_avals) if not same_type(a, b)]
-    lines = [f"the input carry {name} has type {a.str_short(False)} but the "
-             f"corresponding output carry component has type {b.str_short(False)}, so "
-             f"{type_difference(a, b)}" for name, a, b in apart]
-    if lines:
-        fixes = [f"{hint} to the initial carry value corresponding to the input carry {name}"
-                 for name, a, b in apart for hint in placements().hints(a, b)]
-        raise TypeError(
-            f"{what} function carry input and carry output must have equal types, but they "
-            f"differ:\n\n{itemized(lines)}\n\n{fixed_by(fixes)}Revise the function so that all "
-            "output types match "
-            "the corresponding input types: give the initial value the type of the result, or "
-            "convert the result (`.astype`)."
-        )
-
-
-def itemized(lines: Sequence[str]) -> str:
-    """One statement as a sentence, or several as a list."""
-    if len(lines) == 1:
-        (line,) = lines
-        return (line[0].upper() + line[1:] if line.startswith("the ") else line) + "."
-    return ";\n".join(f"  * {line}" for line in lines) + "."
-
-
-def _parameters(fun) -> list[str]:
+def parameter_names(fun) -> list[str]:
     """The names of the function's parameters, as far as it has a signature."""
     try:
         return [*inspect.signature(fun).parameters]
     except (ValueError, TypeError):
         return []
-
-
-def _component(name, path):
-    """Words for a part of the carry: `component c[0]['x']`."""
-    if name is None:
-        return f"at path {keystr(path)}" if path else ""
-    return f"component {name}{keystr(path)}" if path else name
-
-
-def _tree_differences(component, in_tree, out_tree):
-    lines = [f"the input carry {component(path)} is {expected} but the corresponding component "
-             f"of the carry output is {found}, so {why}"
-             for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
-    return itemized(lines or [f"the input is {in_tree} but the output is {out_tree}"])
-
-
-def type_difference(a: ShapedArray, b: ShapedArray) -> str:
-    """In words, what tells two types apart."""
-    differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
-    differing += ["manual axis types"] * (a.placement != b.placement)
-    return ", and ".join(f"the {what} do not match" for what in differing)
-
-
-def fixed_by(fixes: Sequence[str]) -> str:
-    """What an error proposes, as a paragraph."""
-    if len(fixes) > 1:
-        return f"This might be fixed by:\n{itemized(fixes)}\n\n"
-    return "".join(f"This might be fixed by {fix}.\n\n" for fix in fixes)
 
 
 @point

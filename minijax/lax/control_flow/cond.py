@@ -50,34 +50,26 @@ from ...core.transposition import (
 from ...core.tree import tree_flatten
 from ...core.util import merge_lists, partition_list
 from ...pytree.arguments import argument_avals
-from ...pytree.differences import equality_errors_pytreedef
 from ...pytree.names import leaf_names
-from ...pytree.paths import keystr, leaf_paths
-from ...runtime.placements import placements
-from ...source import fun_sourceinfo
 from .. import elementwise as lax
 from .. import shaping
 from ..compile_time import is_concrete
 from ..families import inline_in_scope
+from .agreement import check_branches
 from .common import (
-    Staged,
     branch_number,
     by_extension,
     check_flow,
     check_references,
     chosen_in,
     either,
-    fixed_by,
     forwarded,
-    itemized,
     keep_outputs,
     op_with_regions,
-    same_type,
     share_constants,
     spread_inputs,
     spread_outputs,
     stage,
-    type_difference,
     with_type,
 )
 from .parts import enter_rules, flat, grouped
@@ -125,7 +117,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
     check_references(true_fun, in_tree, leaves, "cond")
     if_true = stage(true_fun, in_tree, avals, "cond")
     if_false = stage(false_fun, in_tree, avals, "cond")
-    _check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
+    check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
     (true_jaxpr, false_jaxpr), consts = share_constants(if_true, if_false)
     check_references(true_fun, in_tree, leaves, "cond", consts)
     index = lax.convert_element_type(pred, np.int32)
@@ -219,7 +211,7 @@ def staged_switch(index, branches, operands, **platforms):
     check_references(branches[0], in_tree, leaves, "switch")
     staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
     names = ["branch 0", *(f"branch{i}" for i in range(1, len(branches)))]  # JAX's names
-    _check_branches("switch", dict(zip(names, branches)), staged)
+    check_branches("switch", dict(zip(names, branches)), staged)
     jaxprs, consts = share_constants(*staged)
     check_references(branches[0], in_tree, leaves, "switch", consts)
     return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves], **platforms))
@@ -248,57 +240,6 @@ def _bind(index, jaxprs, operands, **platforms) -> list:
         jaxprs = [keep_outputs(jaxpr, computed) for jaxpr in jaxprs]
     outs = iter(cond_p.bind(index, *operands, branches=tuple(jaxprs), **platforms))
     return [next(outs) if source is None else ensure_array(operands[source]) for source in sources]
-
-
-def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Staged]) -> None:
-    """Check that all branches return results of the same types as the first.
-
-    Raises:
-      TypeError: they do not; the message shows where, both types, and the functions.
-    """
-    (first_name, first_fun), *others = funs.items()
-    for (name, fun), other in zip(others, staged[1:]):
-        same_tree = staged[0].out_tree == other.out_tree
-        lines = (_type_differences if same_tree else _tree_differences)(
-            first_name, staged[0], name, other)
-        fixes = _fixes(first_name, staged[0], name, other) if same_tree else []
-        if lines:
-            raise TypeError(
-                (f"{what} branches must have equal output types but they differ.\n\n" if same_tree
-                 else f"{what} branch outputs must have the same pytree structure, but they "
-                 "differ:\n\n") +
-                f"{first_name} is {fun_sourceinfo(first_fun)}\n{name} is {fun_sourceinfo(fun)}\n\n"
-                + f"{itemized(lines)}\n\n{fixed_by(fixes)}"
-                f"Revise {first_name} and/or {name} so that " +
-                ("all output types match." if same_tree else
-                 "they have the same pytree structure."))
-
-
-def _at(path) -> str:
-    return f" at path {keystr(path)}" if path else ""
-
-
-def _tree_differences(name1, staged1, name2, staged2) -> list[str]:
-    errors = equality_errors_pytreedef(staged1.out_tree, staged2.out_tree)
-    return [f"{name1} output{_at(path)} is {one} but {name2} output{_at(path)} is {two}, so {why}"
-            for path, one, two, why in errors]
-
-
-def _type_differences(name1, staged1, name2, staged2) -> list[str]:
-    return [f"the output of {name1}{_at(path)} has type {a.str_short(False)} but the corresponding "
-            f"output of {name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
-            for path, a, b in _types_apart(staged1, staged2)]
-
-
-def _types_apart(staged1, staged2):
-    types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
-    return [(path, a, b) for path, a, b in types if not same_type(a, b)]
-
-
-def _fixes(name1, staged1, name2, staged2) -> list[str]:
-    return [f"{hint} to the output of {name}{_at(path)}"
-            for path, a, b in _types_apart(staged1, staged2)
-            for name, x, y in ((name1, a, b), (name2, b, a)) for hint in placements().hints(x, y)]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -391,7 +332,6 @@ def _select_n(which, *cases):
 
 
 primitive_batchers[cond_p] = batcher(cond_p, _batch)
-
 
 
 def _enter(trace, values, *, branches, **platforms):

@@ -1,4 +1,4 @@
-"""Chapter 11: `platform_dependent`, which chooses a function by the platform of the program."""
+"""Chapter 9: `platform_dependent`, which chooses a function by the platform of the program."""
 
 from __future__ import annotations
 

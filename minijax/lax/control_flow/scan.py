@@ -39,10 +39,11 @@ from ...pytree.names import leaf_names
 from ...pytree.paths import keystr, leaf_paths
 from .. import cutting
 from ..compile_time import concrete_or_error
+from ..stacking import stack
+from .agreement import check_carry
 from .common import (
     batch_jaxpr_to,
     by_extension,
-    check_carry,
     check_flow,
     check_references,
     evaluate_compiled,
@@ -179,7 +180,7 @@ def _python_loop(f, init, xs, length, reverse):
         x = tree_map(lambda leaf: cutting.index_in_dim(leaf, i, keepdims=False), xs)
         carry, y = f(carry, x)
         ys.append(y)
-    return carry, tree_map(lambda *leaves: cutting.stack(leaves), *(ys[::-1] if reverse else ys))
+    return carry, tree_map(lambda *leaves: stack(leaves), *(ys[::-1] if reverse else ys))
 
 
 def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:

@@ -50,12 +50,12 @@ from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from ...pytree.names import leaf_names
 from .. import reductions, shaping
 from ..families import inline_in_scope, lower_fun
+from .agreement import check_carry
 from .common import (
     Staged,
     add_inputs,
     batch_jaxpr_to,
     by_extension,
-    check_carry,
     check_flow,
     check_references,
     chosen_in,

@@ -12,11 +12,13 @@ from ...lax.shaping import broadcast_shapes, iota
 from ...lax.shaping import expand_dims as expand
 from ...runtime.jit import jit
 from .._arguments import complex_input
-from .._constructors import arange, array, ix_, ones, zeros_like
+from .._constructors import arange, array, ones, zeros_like
+from .._diagonals import diagonal, trace
+from .._grids import ix_
 from .._joining import concatenate
 from .._reductions import any, count_nonzero, prod, sum
 from .._running import cumprod
-from .._shaping import broadcast_to, diagonal, tile, trace
+from .._shaping import broadcast_to, tile
 from .._special import where
 from .._ufuncs import abs, exp, isinf, isnan, log, logical_or, real, sign
 from ._factorizations import inexact

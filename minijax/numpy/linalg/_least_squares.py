@@ -17,10 +17,11 @@ from .._arguments import (
     ensure_arraylikes,
     promote_dtypes_inexact,
 )
+from .._arithmetic import divide
 from .._constructors import array, asarray, empty, zeros
 from .._products import matmul
 from .._special import where
-from .._ufuncs import conj, divide
+from .._ufuncs import conj
 from ._factorizations import adjoint, svd
 from ._norms import norm
 

@@ -19,10 +19,11 @@ from .._arguments import (
     promote_dtypes_inexact,
     strong_constant,
 )
+from .._arithmetic import power
 from .._reductions import amax, amin, any, sum
 from .._shaping import expand_dims, moveaxis
 from .._special import where
-from .._ufuncs import abs, conj, isnan, power, real, sqrt
+from .._ufuncs import abs, conj, isnan, real, sqrt
 from ._factorizations import svd, svdvals
 from ._solvers import inv
 

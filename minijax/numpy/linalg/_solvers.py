@@ -10,7 +10,7 @@ from ...lax.linalg.solve import solve as lax_solve
 from ...lax.shaping import broadcast
 from ...runtime.jit import jit
 from .._arguments import ensure_arraylike, ensure_arraylikes, promote_dtypes_inexact
-from .._constructors import eye
+from .._diagonals import eye
 from .._shaping import moveaxis
 from .._vectorize import vectorize
 
