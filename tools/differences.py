@@ -324,6 +324,12 @@ OTHERWISE: dict[str, list[str]] = {
     "are those of a traced derivative": [
         "jax.grad(lambda x: jax.lax.pow(x, x))(0.5).weak_type",
         "jax.jvp(lambda x: jax.scipy.special.rel_entr(x, x), (0.5,), (0.5,))[1].weak_type"],
+    "derivatives where JAX's formula gives NaN, 0 or a wrong sign, and the function has one": [
+        "jax.grad(jax.grad(lambda x: (x ** jnp.arange(4)).sum()))(0.0)",
+        "jax.grad(lambda x, y: x ** y)(0.0, 0.0)", "jax.grad(jax.scipy.special.i0)(0.0)",
+        "jax.grad(jax.grad(jnp.i0))(0.0)", "jax.grad(jax.lax.digamma)(-16.5)",
+        "jax.jvp(jnp.arccosh, (-2 + 1j,), (1 + 0j,))[1]",
+        "jax.jvp(jnp.sign, (-2 + 1j,), (1 + 0j,))[1]"],
     "a complex number is true if any part of it is, as in NumPy; JAX drops the imaginary parts": [
         "jnp.any(np.array([1j]))", "jnp.all(np.complex64(1j))",
         "jnp.piecewise(jnp.arange(2.), [jnp.array([1j, 0])], [1, 2])"],

@@ -16,9 +16,10 @@ from ..checks import primitives as checks
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, fill_trailing, primitive_batchers
-from ..core.core import ShapedArray, typeof
+from ..core.core import ShapedArray, Tracer, typeof
 from ..core.evaluation import divide, extreme, in_bytes
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
+from ..core.jaxpr import Literal
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
 from ..core.primitives import (
@@ -296,14 +297,19 @@ def _abs_jvp(t, y, x):
 
 
 def _pow_jvp_base(t, z, x, y):
-    dtype, is_integer = typeof(z).dtype, dtypes.issubdtype(typeof(y).dtype, np.integer)
+    dtype, never_zero = typeof(z).dtype, _never_zero(y)
     x, y = convert(x, dtype), convert(y, dtype)
-    if is_integer:
-        # At y = 0 the power of x may be infinite, and must not meet the factor 0.
-        x, y = broadcast_tangent(x, z), broadcast_tangent(y, z)
-        slope = mul(_nonzero(y), pow(x, sub(y, full_like(y, 1))))
-        return mul(t, select(eq(y, const_like(y, 0)), full_like(y, 0), slope))
-    return mul(t, mul(y, pow(x, sub(y, full_like(y, 1)))))
+    less = sub(y, full_like(y, 1))
+    # Where y is 0, x^-1 would be infinite at 0. So the slope there is 0 * x^0, and so are its own.
+    exponent = less if never_zero else select(eq(y, full_like(y, 0)), y, less)
+    return mul(t, mul(y, pow(x, exponent)))
+
+
+def _never_zero(x) -> bool:
+    """Whether `x` is known to have no element 0: a number in the program, or an array."""
+    atom = getattr(x, "atom", None)
+    value = atom.val if type(atom) is Literal else x
+    return not isinstance(value, Tracer) and bool(np.all(np.asarray(value) != 0))
 
 
 def _pow_jvp_exponent(t, z, x, y):

@@ -11,11 +11,23 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.boundary import public
+from ..core.core import typeof
 from ..core.evaluation import in_bytes
-from ..core.forward import defjvp_zero
+from ..core.forward import Zero, defjvp2, defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
 from ..core.lowering import select as emit_select
-from ..core.primitives import NUMBER, bool_dtype, elementwise_type, make_primitive
+from ..core.primitives import (
+    NUMBER,
+    bool_dtype,
+    div,
+    elementwise_type,
+    eq,
+    full_like,
+    make_primitive,
+    mul,
+    select,
+)
+from .complex_numbers import complex, conj, imag, real
 from .families import FLOAT, unary_row
 
 
@@ -78,8 +90,21 @@ def_numpy(round_p, _round)
 defvectorized(round_p)
 register_lowering(round_p, _lower_round)
 
-for p in (floor_p, ceil_p, sign_p, is_finite_p, round_p):
+for p in (floor_p, ceil_p, is_finite_p, round_p):
     defjvp_zero(p)
+
+
+def _sign_jvp(t, y, x):
+    """Zero, but for complex numbers: y = x / |x| turns by the part of t that is across x."""
+    if typeof(x).dtype.kind != "c":
+        return Zero.from_primal_value(y)
+    size = real(mul(x, conj(y)))
+    not_zero = select(eq(size, full_like(size, 0)), full_like(size, 1), size)
+    across = div(imag(mul(t, conj(y))), not_zero)
+    return mul(complex(full_like(across, 0), across), y)
+
+
+defjvp2(sign_p, _sign_jvp)
 
 
 @public

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from ..core.boundary import public
 from ..core.core import Primitive
 from ..core.forward import defjvp
-from ..core.primitives import elementwise_type, make_primitive
-from .elementwise import add, exp, mul, neg, square
+from ..core.primitives import elementwise_type, full_like, make_primitive, select
+from .elementwise import add, div, exp, lt, mul, neg, sin, square, sub
 from .families import FLOAT, chlo_rule, const_like, give_rules, unary_row
+from .rounding import round
 
 
 def special_primitive(name: str, arity: int, lowering: Callable,
@@ -29,6 +30,16 @@ def special_primitive(name: str, arity: int, lowering: Callable,
 def _bell(t, x):
     """t exp(-x²)"""
     return mul(t, exp(neg(square(x))))
+
+
+def _trigamma(x):
+    """The derivative of `digamma`. XLA sums it from few terms, which are wrong far below 0; there,
+    ψ₁(x) = π² / sin²(πx) - ψ₁(1 - x)."""
+    one, is_negative = const_like(x, 1), lt(x, const_like(x, 0))
+    above = polygamma(one, select(is_negative, sub(one, x), x))
+    sine = sin(mul(const_like(x, math.pi), sub(x, round(x))))  # of an argument without full turns
+    pole = div(const_like(x, math.pi**2), square(select(is_negative, sine, full_like(x, 1))))
+    return select(is_negative, sub(pole, above), above)
 
 
 erf_p, erf = unary_row(
@@ -45,7 +56,7 @@ erf_inv_p, erf_inv = unary_row(
         const_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(y)))))
 digamma_p, digamma = unary_row(
     "digamma", FLOAT, None, "The derivative of `lgamma`, elementwise.",
-    lowering=chlo_rule("digamma"), jvp=lambda t, x: mul(t, polygamma(const_like(x, 1), x)))
+    lowering=chlo_rule("digamma"), jvp=lambda t, x: mul(t, _trigamma(x)))
 lgamma_p, lgamma = unary_row(
     "lgamma", FLOAT, None, "log |Γ(x)|, elementwise.",
     lowering=chlo_rule("lgamma"), jvp=lambda t, x: mul(t, digamma(x)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.core import typeof
 from ..core.forward import defjvp
 from ..core.primitives import INEXACT, add, div, mul, neg, sub
 from .complex_numbers import unsigned_zero
@@ -50,10 +51,19 @@ asinh_p, asinh = unary_row(
     "asinh", INEXACT, unsigned_zero(np.arcsinh, "imag"), "Elementwise inverse hyperbolic sine.",
     lowering=chlo_rule("asinh"),
     jvp=lambda t, x: mul(t, rsqrt(add(square(x), one_like(x)))))
+
+
+def _acosh_slope(x):
+    """(x² - 1)^-½. The root of the product is not the product of the roots left of the axis."""
+    if typeof(x).dtype.kind == "c":
+        return mul(rsqrt(sub(x, one_like(x))), rsqrt(add(x, one_like(x))))
+    return rsqrt(sub(square(x), one_like(x)))
+
+
 acosh_p, acosh = unary_row(
     "acosh", INEXACT, unsigned_zero(np.arccosh), "Elementwise inverse hyperbolic cosine.",
     lowering=chlo_rule("acosh"),
-    jvp=lambda t, x: mul(t, rsqrt(sub(square(x), one_like(x)))))
+    jvp=lambda t, x: mul(t, _acosh_slope(x)))
 atan2_p, atan2 = binary_row(
     "atan2", INEXACT, _arctan2,
     "Elementwise angle, in radians, of the point (y, x): atan2(x, y) is that of the vector whose "

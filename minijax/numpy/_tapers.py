@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.api import jvp
 from ..core.boundary import public
 from ..core.primitives import exp_p
 from ..custom_rules import custom_jvp
-from ..lax.bessel import bessel_i0e
+from ..lax.bessel import bessel_i0e, bessel_i1e
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import default_float_dtype
 from ..lax.elementwise import abs_, mul
+from ..lax.rounding import sign
 from ..lax.shaping import full, iota
 from ._arguments import promote_args_inexact
-from ._select import _where
 from ._staged import staged
 from ._ufuncs import abs, cos, sqrt
 
@@ -82,9 +81,9 @@ def _i0(x):
 
 @_i0.defjvp
 def _i0_jvp(primals, tangents):
-    """The rule of the product, but at 0, where abs(x) has a kink and I₀ has none."""
-    y, slope = jvp(_i0.fun, primals, tangents)
-    return y, _where(primals[0] == 0, 0.0, slope)
+    """I₀' = I₁. The factor |x|, written as x sign(x), has no kink at 0, as I₁ has none."""
+    (x,), (t,) = primals, tangents
+    return _i0(x), mul(t, mul(exp_p.bind(mul(x, sign(x))), bessel_i1e(x)))
 
 
 @public

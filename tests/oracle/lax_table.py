@@ -96,7 +96,7 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("complex64[4]", "lax.asin(x / 3) * lax.acos(x / 3)"),
     ("complex64[4]", "lax.atan(x)"),
     ("float32[4]", "lax.asinh(x) + lax.acosh(x + 3) + lax.atanh(x / 3)"),
-    ("complex64[4]", "lax.asinh(x) * lax.acosh(x) * lax.atanh(x / 3)"),
+    ("complex64[4]", "lax.asinh(x) * lax.acosh(x * x + 9) * lax.atanh(x / 3)"),
     ("float32[4]", "lax.exp2(x) + lax.log1p(x * x) + lax.expm1(x)"),
     ("float32[4]", "lax.cbrt(x) + lax.rsqrt(x + 3) + lax.logistic(x)"),
     ("complex64[4]", "lax.sqrt(x) * lax.rsqrt(x) + lax.log1p(x) + lax.expm1(x)"),

@@ -102,7 +102,8 @@ _INDEXING = ("(x[[]", "lax.associative_scan(lambda", "lax.dynamic_index_in_dim",
              "lax.custom_linear_solve(lambda v: (x")
 _DERIVATIVES = (
     *_INDEXING, "lax.top_k", "lax.sort((", "lax.sort_key_val", "lax.cumlogsumexp",
-    "lax.cummax", "lax.broadcasted_iota", "lax.clamp", "lax.pow(x, 3)", "x ** y", "lax.rem",
+    "lax.cummax", "lax.broadcasted_iota", "lax.clamp", "lax.pow(x, 3)", "lax.pow(x, y)", "x ** y", "lax.rem",
+    "lax.asinh(x) *", "lax.lgamma(x) + lax.digamma",
     "lax.bessel_", "lax.population_count", "lax.clz", "lax.shift_right", "lax.reduce_and",
     "lax.reduce_xor", "lax.reduce((", "jnp.linalg.eigvals")
 _JVP = (*_DERIVATIVES, "lax.argmin", "lax.is_finite", "lax.bitcast", "linalg.lu(x",
@@ -118,10 +119,13 @@ OTHER_TEXT = {
                                "jx.checkpoint(lambda a"),
 }
 
-# JAX refuses these, and minijax computes them, or refuses them with another class of error.
+# JAX refuses these, and minijax computes them, or refuses them with another class of error. And the
+# derivatives of complex signs, which are 0 in JAX (tests/laws/test_right_derivatives.py).
 _HIGHER = ("each cotangent", "gradient of vmap", "forward over reverse", "reverse over reverse")
 BEYOND_JAX = {
     "lax.pad": ("each cotangent",),
+    "lax.sign(x)": (*_HIGHER, "text of jvp", "text of each tangent", "text of vjp", "jvp", "each tangent",
+                    "tangent of each dimension"),
     "lax.ragged_dot": (*_HIGHER, "each dimension", "tangent of each dimension"),
     "lax.random_gamma_grad": _HIGHER,
     "lax.reduce((": (*_HIGHER, "jvp", "each tangent", "tangent of each dimension"),
