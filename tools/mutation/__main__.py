@@ -55,7 +55,8 @@ def run_tests(step: str, mode: str, targets: list[str], job: dict | None = None,
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "tools.mutation.plugin"]
     environment = {
         **os.environ, "MUTATION_STEP": step, "MUTATION_JOB": str(path), "MINIJAX_ORACLE": mode,
-        "MINIJAX_ALL_CASES": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **env,
+        "MINIJAX_ALL_CASES": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1", **env,
     }
     if step == "fork":  # the forked processes start XLA themselves, so this one must not
         environment["XLA_FLAGS"] = QUICK
