@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ..source import fun_name
 from ..text.differences import treedef_differences
 from .arguments import are_arrays, distinct_references
 from .tree import aux_pair as aux_pair
-
-if TYPE_CHECKING:
-    from ..core.api import Linearization
 
 # ----------------------------------------------------------------------------------------------
 # jvp and linearize
@@ -207,12 +204,13 @@ def _path(tree, i):
 # linearize and vjp
 
 
-def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
+def linearize_tangents(in_tree: PyTreeDef, in_avals: Sequence, leaves: Sequence,
+                       tree: PyTreeDef) -> None:
     """Raise TypeError or ValueError unless the tangents belong to the primals."""
-    if tree != derivative.in_tree:
+    if tree != in_tree:
         raise TypeError("The linearized function takes tangents of the structure of the arguments, "
-                        f"{derivative.in_tree}, got {tree}.")
-    for primal_aval, tangent in zip(derivative.in_avals, leaves):
+                        f"{in_tree}, got {tree}.")
+    for primal_aval, tangent in zip(in_avals, leaves):
         wanted, aval = primal_aval.to_tangent_aval(), typeof(tangent)
         is_zero = wanted.dtype == dtypes.float0
         hint = "" if is_zero else placements().tangent_hint(wanted, aval)
@@ -225,18 +223,19 @@ def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTree
             )
 
 
-def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
-    """Raise ValueError unless the cotangents belong to the results."""
-    if tree != derivative.out_tree:
+def vjp_cotangents(name: str, out_tree: PyTreeDef, out_avals: Sequence, leaves: Sequence,
+                   tree: PyTreeDef) -> None:
+    """Raise ValueError unless the cotangents belong to the results of the function `name`."""
+    if tree != out_tree:
         differences = "\n".join(
             f"  at {keystr(d.path) or 'the root'}: expected {d.expected}, got {d.found}"
-            for d in treedef_differences(derivative.out_tree, tree, tree_structure, strict=True))
+            for d in treedef_differences(out_tree, tree, tree_structure, strict=True))
         raise ValueError(
             "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` "
             "must match the pytree structure of the result of the differentiated function "
-            f"{derivative.name}.\n\nExpected {derivative.out_tree}, got {tree}:\n{differences}"
+            f"{name}.\n\nExpected {out_tree}, got {tree}:\n{differences}"
         )
-    for aval, ct in zip(derivative.out_avals, leaves):
+    for aval, ct in zip(out_avals, leaves):
         _check_cotangent(aval, ct)
 
 

@@ -335,7 +335,7 @@ class Linearization(NamedTuple):
 def _pushed(jaxpr: Jaxpr, derivative: Linearization, residuals: Sequence, *tangents: Any):
     """The tangents of the results, from those of the arguments."""
     leaves, tree = tree_flatten(tangents)
-    checks.linearize_tangents(derivative, leaves, tree)
+    checks.linearize_tangents(derivative.in_tree, derivative.in_avals, leaves, tree)
     args = [ensure_array(t) for aval, t in zip(derivative.in_avals, leaves) if _has_tangents(aval)]
     outs = iter(eval_jaxpr(jaxpr, residuals, *args))
     return derivative.out_tree.unflatten(
@@ -425,7 +425,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
 def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
     """The cotangents of the arguments, from a cotangent of the result."""
     leaves, tree = tree_flatten(ct)
-    checks.vjp_cotangents(derivative, leaves, tree)
+    checks.vjp_cotangents(derivative.name, derivative.out_tree, derivative.out_avals, leaves, tree)
     cts = _leaf_cotangents(derivative, residuals, leaves)
     return derivative.in_tree.unflatten(map(instantiate_zeros, cts))
 

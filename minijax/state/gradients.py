@@ -122,7 +122,8 @@ class VJP:
         @api_boundary
         def pull_back(out_ct):
             cts, tree = tree_flatten(out_ct)
-            core_checks.vjp_cotangents(self.derivative, cts, tree)
+            core_checks.vjp_cotangents(self.derivative.name, self.derivative.out_tree,
+                                       self.derivative.out_avals, cts, tree)
             derivative, args = _accumulators(self.derivative, leaves)
             cts = api._leaf_cotangents(derivative, self.residuals, cts, args)
             return in_tree.unflatten(map(_delivered, leaves, cts))
