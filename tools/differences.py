@@ -153,7 +153,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "distributed.initialize": "local_device_ids partition_index",
     },
     "an old name or argument, which JAX itself ignores": {
-        "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
         "extend.core.get_opaque_trace_state": "convention",
         "interpreters.batching.unregister_vmappable": "data_type",

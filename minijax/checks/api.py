@@ -204,6 +204,14 @@ def _path(tree, i):
 # linearize and vjp
 
 
+def no_reduce_axes(where: str, axes: Any) -> None:
+    """Raise NotImplementedError for named axes to sum gradients over."""
+    if axes:
+        raise NotImplementedError(
+            f"{where} cannot sum over the axes {axes!r}: the argument reduce_axes has been "
+            "removed, in JAX too. Leave it out, and use `jax.lax.psum(gradient, axes)`.")
+
+
 def linearize_tangents(in_tree: PyTreeDef, in_avals: Sequence, leaves: Sequence,
                        tree: PyTreeDef) -> None:
     """Raise TypeError or ValueError unless the tangents belong to the primals."""

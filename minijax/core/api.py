@@ -415,6 +415,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
+    checks.no_reduce_axes("vjp", reduce_axes)
     out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
     f_vjp: Any = Partial(functools.partial(_pull_back, derivative), residuals)
     for pullback in hooks.pullback:
@@ -467,6 +468,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
+    checks.no_reduce_axes("grad", reduce_axes)
     argnums = ensure_index(argnums)
 
     @wraps(fun, f"Value and gradient of {{fun}} with respect to positional argument(s) {argnums}.")
@@ -494,7 +496,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     >>> grad(lambda x: x ** 2)(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @wraps(fun, f"Gradient of {{fun}} with respect to positional argument(s) {argnums}.")
     def grad_f(*args, **kwargs):

@@ -87,6 +87,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     (Array(6., dtype=float32, weak_type=True),)
     """
     check_callable(fun)
+    checks.no_reduce_axes("linear_transpose", reduce_axes)
     leaves, in_tree = tree_flatten(primals)
     in_avals = [*map(shaped_abstractify, leaves)]
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
