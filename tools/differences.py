@@ -234,6 +234,10 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], "
         "in_specs=jax.P('x'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), "
         "f(x), f(x), len(seen)])([], np.ones(8))[-1]"],
+    "what is mapped over shards is always traced: Python takes no branch by its values": [
+        "jax.shard_map(lambda x: x if jax.lax.psum(x.sum(), 'x') > 0 else -x, "
+        "in_specs=jax.P('x'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), "
+        "out_specs=jax.P('x'))(np.ones(8))"],
     "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
         "jax.config.update('jax_cpu_collectives_implementation', 'mpi')"],
     "JAX has what Python returned on one of several devices; here all of them have it": [

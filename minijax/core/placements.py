@@ -64,10 +64,6 @@ class Placements:
         """`x` with the placement of the type `aval`. Asked only if that of `x` is another one."""
         return x
 
-    def known_value(self, tracer: Any) -> Any:
-        """The value of a tracer of a jaxpr, if it is known while tracing; otherwise `None`."""
-        return None
-
     def tracer_text(self, tracer: Any) -> str | None:
         """What `print` shows for a tracer of a jaxpr; `None` leaves it to the tracer."""
         return None

@@ -32,7 +32,6 @@ from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from .placements import placements
 from .primitives import constant, convert_element_type_p
 from .util import merge_lists, partition_list, split_list
 
@@ -108,10 +107,6 @@ class DynamicJaxprTracer(Tracer):
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
-
-    def concrete_value(self):
-        """The value, which chapter 14 may have: in the body of a `shard_map`."""
-        return placements().known_value(self)
 
 
 class DynamicJaxprTrace(Trace):

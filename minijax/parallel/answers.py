@@ -16,7 +16,7 @@ from .programs.jit_shardings import check_arguments, program_formats, shardings_
 from .programs.out_sharding import bind, call, filled, permuted, resharded, transposed
 from .programs.reshard import placement_of_batch, sharded_like
 from .programs.shape_structs import sharding_of, struct_placement, struct_sharding
-from .programs.shard_map_printing import known_value, tracer_text
+from .programs.shard_map_printing import tracer_text
 from .types.join import (
     cotangent_fits,
     given_placement,
@@ -42,7 +42,6 @@ class Answers(AllPlacements):
     struct_format = staticmethod(format_of_struct)
     struct_sharding = staticmethod(struct_sharding)
     struct_placement = staticmethod(struct_placement)
-    known_value = staticmethod(known_value)
     tracer_text = staticmethod(tracer_text)
     new = staticmethod(place_new)
     transposed = staticmethod(transposed)

@@ -397,7 +397,7 @@ install_methods(_ANSWERS, Array)
 
 def _no_answer(name):
     """What a traced value answers when it is asked for its place."""
-    def ask(x):
+    def ask(x, *args):
         escaped(x)
         raise ConcretizationTypeError(x, f"Where a traced value lies, or `{name}` of it, is known "
                                          "to arrays only, when the program runs.")
@@ -405,18 +405,12 @@ def _no_answer(name):
     return ask
 
 
-def _no_answer_to_call(name):
-    """The same for a method, whatever its arguments are."""
-    ask = _no_answer(name)
-    return lambda x, *args: ask(x)
-
-
 _PROPERTIES = ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
                "is_fully_replicated")
 _METHODS = ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes",
             "unsafe_buffer_pointer")
 install_methods({name: property(_no_answer(name)) for name in _PROPERTIES}, Tracer)
-install_methods({name: _no_answer_to_call(name) for name in _METHODS}, Tracer)
+install_methods({name: _no_answer(name) for name in _METHODS}, Tracer)
 
 
 @public

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from ..meshes.partition_spec import P
 from ..types.varying_axes import as_summands_along, varying
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .shard_map_primitive import Scope, in_words_of_spec, inside, shard_map_p
-from .shard_map_printing import Decides, Given, given, show_values, take_given
+from .shard_map_printing import given, show_values, take_given
 from .shard_map_specs import (
     Infer,
     check_devices,
@@ -133,19 +132,18 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         leaves, in_tree = tree_flatten(args)
         specs = flat_in_specs(in_specs, args)
         arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
-        call = take_given()
+        known = take_given()
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)
         check_in_specs(f, scope, specs, avals, names)
-        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, call)
+        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, known)
         outs = shard_map_p.bind(
             *staged.consts, *arrays.dynamic, jaxpr=staged.jaxpr, out_specs=staged.out_specs,
             in_specs=(P(),) * len(staged.consts) + specs, **scope._asdict())
         return staged.out_tree.unflatten(outs)
 
     compiled = functools.cache(lambda: jit(bind))  # made when arrays are passed
-    decides = threading.Event()  # whether Python takes branches by values in the body
     has_statics = None in tree_flatten(in_specs, lambda x: x is None)[0]
 
     @wraps(f)
@@ -160,18 +158,10 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         eager = state.trace is eval_trace and not has_statics
         if eager and isinstance(mesh, AbstractMesh):
             check_devices(mesh, args)
-        if not decides.is_set():
-            try:
-                return run(compiled() if eager else bind, Given(args, eager, False))
-            except Decides:  # from now on, nothing that was traced is kept
-                decides.set()
-        return run(jit(lambda *args: bind(*args)) if eager else bind, Given(args, eager, True))
-
-    def run(fun, call):
-        with given(call):
-            out = fun(*call.args)
-        if not call.eager:
-            return out
+        if not eager:
+            return bind(*args)
+        with given(args):
+            out = compiled()(*args)
         outs, tree = tree_flatten(out)
         return tree.unflatten(map(in_words_of_spec, outs, flat_out_specs(out_specs, out)))
 
@@ -198,33 +188,33 @@ class _Staged(NamedTuple):
     out_tree: PyTreeDef
 
 
-def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, call) -> _Staged:
+def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, known) -> _Staged:
     """The body, traced; once for the same types, unless it depends on more than types."""
     key = (arrays.in_tree, tuple(avals), scope, trace_context(), *state.axis_sizes.items())
     # Under `jit`, it is traced once for the program that is being written.
-    if state.trace.staging or call is not None and call.may_decide:
-        return _trace(f, arrays, avals, in_specs, out_specs, scope, call)
+    if state.trace.staging:
+        return _trace(f, arrays, avals, in_specs, out_specs, scope, known)
     if key not in cache:
-        found = _trace(f, arrays, avals, in_specs, out_specs, scope, call)
+        found = _trace(f, arrays, avals, in_specs, out_specs, scope, known)
         if arrays.static or any(isinstance(x, Tracer) for x in found.consts):
             return found
         cache[key] = found
     return cache[key]
 
 
-def _trace(f, arrays, avals, in_specs, out_specs, scope, call) -> _Staged:
-    """`call` has the arguments, if they are known. Then a `print` in the body shows values."""
+def _trace(f, arrays, avals, in_specs, out_specs, scope, known) -> _Staged:
+    """If the arguments are `known`, a `print` in the body shows values."""
     axes = scope.in_order(scope.newly_manual_axes)
 
-    def evaluate(jaxpr, leaves):
-        arrays_only = partition_list(arrays.is_dynamic, leaves)[1]
-        (out,) = shard_map_p.bind(*arrays_only, jaxpr=jaxpr, in_specs=in_specs,
+    def evaluate(jaxpr):
+        leaves = partition_list(arrays.is_dynamic, tree_flatten(known)[0])[1]
+        (out,) = shard_map_p.bind(*leaves, jaxpr=jaxpr, in_specs=in_specs,
                                   out_specs=(P(axes),), **scope._asdict())
         return out
 
     def flat_fun(*leaves):
-        if call is not None:
-            show_values(state.trace, axes, evaluate, call)
+        if known is not None:
+            show_values(state.trace, axes, evaluate)
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))

@@ -1,8 +1,6 @@
-"""Eager `shard_map`: Python may branch on values that are the same on all devices, as in JAX."""
+"""Eager `shard_map`: bodies are traced, and compiled once; batches that are split."""
 
 from __future__ import annotations
-
-import threading
 
 import numpy as np
 import pytest
@@ -37,55 +35,17 @@ def words(jx):
             "body": body, "f": over(body), "doubled_to": doubled_to}
 
 
-ROWS = """
-[f(V), f(-V), f(V), f(-V)]
-over(doubled_to(200.0))(V)
-over(lambda x: x * int(total(x)))(V)
-over(lambda x: [1.0, 2.0, 3.0][lax.psum(lax.axis_index('i'), 'i') - 5] * x)(V)
-over(lambda x: jx.grad(lambda y: jx.numpy.sin(y) if total(x) > 0 else -y)(2.0) * x)(V)
-over(lambda x: x if jx.jit(total)(x) > 0 else -x)(-V)
-over(lambda x, n: x * n if total(x) > 0 else -x, (P('i'), None))(V, 3)
-over(lambda x, w: x * w if w.sum() > 0 else x, (P('i'), P()))(V, np.ones(2, 'f'))
-jx.grad(lambda x: (f(x) ** 2).sum())(V)
-jx.grad(lambda x: (f(x) ** 2).sum())(-V)
-jx.jvp(f, (-V,), (V,))
-jx.linearize(f, V)[1](V)
-jx.grad(lambda s: over(lambda x: s * x if s * total(x) > 0 else -x)(V).sum())(-2.0)
-""".strip().splitlines()
-
-REFUSED = {
-    "over(lambda x: x if x.sum() > 0 else -x)(V)": "TracerBoolConversionError",
-    "over(body, check_vma=False)(V)": "TracerBoolConversionError",
-    "jx.jit(f)(V)": "TracerBoolConversionError",
-    "jx.vmap(f)(np.stack([V, V]))": "TracerBoolConversionError",
-    "over(lambda x: x * float(total(x)))(V)": "ConcretizationTypeError",
-}
+ROWS = [
+    "f(V)", "over(doubled_to(200.0))(V)", "over(lambda x: x * int(total(x)))(V)",
+    "over(lambda x: x if x.sum() > 0 else -x)(V)", "over(body, check_vma=False)(V)",
+    "jx.jit(f)(V)", "jx.vmap(f)(np.stack([V, V]))", "jx.grad(lambda x: (f(x) ** 2).sum())(V)",
+]
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_branches(row):
-    both(lambda jx: lambda: eval(row, words(jx)))
-
-
-@pytest.mark.parametrize("row", list(REFUSED)[:-1])
-def test_values_that_differ_or_are_not_known(row):
-    both(lambda jx: lambda: eval(row, words(jx)), raises=REFUSED[row])
-
-
-def test_nothing_is_kept_for_other_values():
-    """Threads that call one function at once each take their own branch."""
-    f, wrong = words(subject)["f"], []
-
-    def call(sign):
-        for _ in range(5):
-            got = np.asarray(f(sign * V))
-            if not np.array_equal(got, 2 * V if sign > 0 else V):
-                wrong.append(got)
-
-    threads = [threading.Thread(target=call, args=(sign,)) for sign in (1, -1, 1)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert not wrong
+def test_python_takes_no_branch_by_a_value(row):
+    with pytest.raises(minijax.errors.ConcretizationTypeError):
+        eval(row, words(minijax))
 
 
 def test_a_body_without_branches_is_compiled_once():
@@ -146,30 +106,3 @@ def test_cotangents_of_custom_rules_vary_as_their_arguments(returned, spec):
 
     fits = (returned == "2 * g") or (spec == "P()") == ("axis_index" not in returned)
     both(program, raises=None if fits else ValueError)
-
-
-def test_what_a_body_prints_before_a_branch_appears_once_on_each_device():
-    log: list = []
-
-    def body(x):
-        total = minijax.lax.psum(x.sum(), "i")
-        minijax.debug.callback(lambda v: log.append(("first", float(v))), x.sum())
-        if total > 0:
-            x = minijax.jit(_double_and_tell(log))(x)
-        return x + 1 if minijax.lax.psum(x.sum(), "i") > 100 else x
-
-    f = minijax.shard_map(body, mesh=mesh(minijax, 2), in_specs=minijax.P("i"),
-                          out_specs=minijax.P("i"))
-    for _ in range(2):
-        log.clear()
-        f(np.arange(4, dtype=np.float32)).block_until_ready()
-        minijax.effects_barrier()
-        assert sorted(log) == [("first", 1.0), ("first", 5.0), ("inner", 2.0), ("inner", 10.0)]
-
-
-def _double_and_tell(log):
-    def double(x):
-        minijax.debug.callback(lambda v: log.append(("inner", float(v))), 2 * x.sum())
-        return 2 * x
-
-    return double
