@@ -168,7 +168,8 @@ class ArrayImpl(Array, metaclass=_TypeOfContents):
         """
         if not isinstance(arrays, list):
             raise TypeError(f"ArrayImpl: `arrays` must be a list, but is a {type(arrays)}.")
-        out: Any = make_array_from_single_device_arrays(aval.shape, sharding, arrays, dtype=aval.dtype)
+        out: Any = make_array_from_single_device_arrays(
+            aval.shape, sharding, arrays, dtype=aval.dtype)
         return PlacedArray(None, Place(aval, sharding, bool(committed)), out.shards)
 
 

@@ -143,7 +143,7 @@ class _ModuleOfPlaces(PartitionedModule):
     def __init__(self, jaxpr: ClosedJaxpr, spec: Spec, places: Places):
         super().__init__(f"jit_{spec.name}", places.devices)
         self.jaxpr, self.spec, self.places = jaxpr, spec, places
-        self.results: list[tuple[Any, Any, bool]] = [*zip(jaxpr.out_avals, places.out_shardings, places.typed)]
+        self.results: list[Any] = [*zip(jaxpr.out_avals, places.out_shardings, places.typed)]
 
     def argument_attributes(self, i: int) -> list[str]:
         attributes, sharding = [], self.places.shardings[i]
