@@ -5,7 +5,6 @@ from .core.api_util import (
     TreeCell,
     ensure_index,
     ensure_index_tuple,
-    ensure_str_tuple,
     flatten_axes,
     positive_argnums,
 )
@@ -14,9 +13,10 @@ from .pytree.flattening import (
     flatten_fun_nokwargs_has_aux,
 )
 from .checks.arguments import check_argnums_passed, check_callable
-from .core.api_util import fun_signature, infer_argnums_and_argnames
-from .pytree.names import arg_names, leaf_names
-from .pytree.arguments import ResolvedArgs, resolve_argnums, result_paths
+from .pytree.names import arg_names, fun_signature, leaf_names
+from .pytree.arguments import (
+    ResolvedArgs, ensure_str_tuple, infer_argnums_and_argnames, resolve_argnums, result_paths,
+)
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable
 from .source import fun_name, fun_sourceinfo

@@ -37,9 +37,9 @@ ROOMS = {
     3: ("core.tree", "core.api_util", "checks.sequences",
         "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
-    5: ("core.effects", "core.jaxpr", "checks.jaxpr", "checks.typecheck", "core.staging",
-        "checks.staging", "core.traced", "checks.cache_misses", "text.reprs", "runtime.placements",
-        "runtime.settings", "runtime.structs"),
+    5: ("core.jaxpr", "checks.jaxpr", "checks.typecheck", "core.staging",
+        "checks.staging", "core.traced", "checks.cache_misses", "text.reprs",
+        "runtime.effect_sets", "runtime.placements", "runtime.settings", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.jit_equations", "runtime.dispatch", "runtime.modules",
@@ -71,7 +71,7 @@ ROOMS = {
 READING_ORDER = (
     "core", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
     "tree", "api_util",
-    "batching", "jaxpr", "effects", "staging", "traced", "lowering", "lowering_rules",
+    "batching", "jaxpr", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",
     "util", "boundary", "placements", "extension",
 )  # fmt: skip

@@ -12,9 +12,8 @@ from minijax import make_jaxpr, vmap
 from minijax.checks.typecheck import check_jaxpr
 from minijax.core import primitives as lax
 from minijax.core.core import Primitive, Trace, current_trace, new_trace
-from minijax.core.effects import Effect
 from minijax.core.forward import jvpfun
-from minijax.core.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
+from minijax.core.jaxpr import Effect, Jaxpr, Literal, Var, eval_jaxpr
 from minijax.lax import cutting
 
 F = np.float32

@@ -43,7 +43,7 @@ SOURCES = {
     "distributed": "_src._names distributed",
     "dlpack": "dlpack",
     "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors",
-    "effects": "core.effects state.effects",
+    "effects": "core.jaxpr runtime.effect_sets state.effects",
     "errors": "errors",
     "flatten_util": "flatten_util",
     "hijax": "experimental.hijax experimental.mutable_values",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..runtime.effect_sets import lowerable_effects
 
-def effects(jaxpr: Any, lowerable: Any) -> None:
-    """Raise ValueError if the jaxpr has an effect that is not `lowerable`, and NotImplementedError
+
+def effects(jaxpr: Any) -> None:
+    """Raise ValueError if the jaxpr has an effect that XLA cannot perform, and NotImplementedError
     for elements that XLA cannot store."""
     for aval in (*jaxpr.in_avals, *(v.aval for e in jaxpr.eqns for v in e.outvars)):
         if hasattr(aval.dtype, "storage") and aval.dtype.storage.kind == "V":
@@ -14,5 +16,5 @@ def effects(jaxpr: Any, lowerable: Any) -> None:
                 f"XLA has no elements of {aval.dtype.itemsize} bytes, as those of dtype "
                 f"{aval.dtype.name} are. Use them outside of compiled functions, or keys of at "
                 "most four words.")
-    if unknown := lowerable.filter_not_in(jaxpr.effects):
+    if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")

@@ -199,6 +199,15 @@ def transpose(x: ShapedArray, *, permutation) -> None:
                         f"permutation {permutation} for operand shape {x.shape}.")
 
 
+_OF_PARAMETERS = {f.__name__: f for f in (broadcast_in_dim, reshape, squeeze, transpose)}
+
+
+def parameters(name: str, x: ShapedArray, params: dict) -> None:
+    """Raise unless the parameters of the primitive `name` fit the operand."""
+    if name in _OF_PARAMETERS:
+        _OF_PARAMETERS[name](x, **params)
+
+
 # ----------------------------------------------------------------------------------------------
 # Reductions and products
 

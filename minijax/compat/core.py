@@ -11,7 +11,7 @@ import numpy as np
 from ..checks.core import not_a_value
 from ..checks.typecheck import check_jaxpr
 from ..core import dtypes, later, removed
-from ..core.array import Array, as_array
+from ..core.array import Array, as_array, value_handlers
 from ..core.batching import BatchTrace
 from ..core.core import (
     ShapedArray,
@@ -20,10 +20,8 @@ from ..core.core import (
     pytype_aval_mappings,
     state,
     typeof,
-    value_handlers,
 )
-from ..core.effects import Effect
-from ..core.jaxpr import jaxprs_in_params
+from ..core.jaxpr import Effect, jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
 from ..pytree.arguments import valid_jaxtype

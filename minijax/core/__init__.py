@@ -7,8 +7,7 @@ from .core import (
 )
 
 # chapter 5
-from .effects import Effects
-from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, no_effects
+from .jaxpr import Atom, DropVar, Effects, Literal, Var, eval_jaxpr, no_effects
 from ..source import DebugInfo
 
 ParamDict = dict

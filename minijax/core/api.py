@@ -225,7 +225,6 @@ def _vectorized(fun, vmap_f):
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .api_util import static_arguments
 from .staging import shapes_only
 from .traced import Options, TracedFunction
 
@@ -257,7 +256,9 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
     check_callable(fun)
-    static = static_arguments((static_argnums, static_argnames), fun)
+    static = static_argnums, static_argnames
+    for static_arguments in hooks.static_arguments:
+        static = static_arguments(fun, *static)
     traced = TracedFunction(fun, Options(*static))
 
     @api_boundary

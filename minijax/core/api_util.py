@@ -11,13 +11,10 @@ Counterpart in JAX: `jax/_src/api_util.py`.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from inspect import Parameter, Signature
 from operator import index
 from typing import Any
 
-from ..checks import arguments
 from ..checks import tree as checks
 from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_structure
 
@@ -73,14 +70,6 @@ def ensure_index(x: Any) -> int | tuple[int, ...]:
     except TypeError:
         checks.iterable("argnums, if it is not an integer,", x)
         return tuple(map(index, x))
-
-
-def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
-    """A string or several as a tuple of strings. TypeError for anything else."""
-    checks.iterable("argument names", x)
-    names = (x,) if isinstance(x, str) else tuple(x)
-    checks.are_strings(names)
-    return names
 
 
 def positive_argnums(argnums: Iterable[int], num_args: int,
@@ -143,50 +132,6 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
         return dynamic_fun(*[x for _, x in sorted(zip(argnums, dynamic_args))])
 
     return partial_fun, chosen
-
-
-# ----------------------------------------------------------------------------------------------
-# Static arguments: one of the lists, of numbers or of names, is completed from the other
-
-
-def infer_argnums_and_argnames(
-    signature: Signature | None,
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """If only one of the two is given, the other from the signature; if both are, as they are."""
-    parameters = signature.parameters.values() if signature else ()
-    both_ways = {
-        i: param.name
-        for i, param in enumerate(parameters)
-        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
-    }
-    if argnums is None:
-        names = ensure_str_tuple(() if argnames is None else argnames)
-        return tuple(i for i, name in both_ways.items() if name in names), names
-    numbers = ensure_index_tuple(argnums)
-    if argnames is None:
-        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
-    return numbers, ensure_str_tuple(argnames)
-
-
-def static_arguments(given: tuple[Any, Any], fun: Callable) -> tuple[tuple, tuple]:
-    """The pair of numbers and names of static arguments, completed and checked as `jit` does."""
-    numbers = ensure_index_tuple(() if given[0] is None else given[0])
-    if not (numbers or given[1]):
-        return (), ()
-    signature = fun_signature(fun)
-    static = infer_argnums_and_argnames(signature, numbers or None, given[1] or None)
-    arguments.static_and_donated(signature, static, ((), ()))
-    return static
-
-
-def fun_signature(fun: Callable) -> Signature | None:
-    """The signature, or None if `fun` has none, like some built-in functions."""
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -22,19 +22,7 @@ import numpy as np
 from ..checks import array as checks
 from ..checks.tracebacks import hide_frames
 from ..runtime import xla
-from .core import (
-    ArrayMethods,
-    Primitive,
-    ShapedArray,
-    Tracer,
-    eval_trace,
-    handled,
-    raw_value_watchers,
-    show_to_watchers,
-    state,
-    typeof,
-    value_handlers,
-)
+from .core import ArrayMethods, Primitive, ShapedArray, Tracer, eval_trace, state, typeof
 from .extension import hooks
 
 
@@ -149,6 +137,27 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 # ----------------------------------------------------------------------------------------------
 # A user's value becomes ours
 
+# By a class: a function from its instances to arrays or numbers with the same contents.
+value_handlers: dict[type, Callable[[Any], Any]] = {}
+
+# Functions that are called with each raw value that becomes an array. They may refuse it.
+raw_value_watchers: list[Callable[[Any], None]] = []
+
+
+def handled(x: Any) -> Any:
+    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
+    if not value_handlers:
+        return x
+    handlers = (value_handlers[cls] for cls in type(x).__mro__ if cls in value_handlers)
+    return next(handlers, lambda x: x)(x)
+
+
+def show_to_watchers(x: Any) -> None:
+    """Call the watchers with a value, unless it is an array already."""
+    for watch in raw_value_watchers:
+        if not hasattr(x, "aval"):
+            watch(x)
+
 
 def is_arraylike(x) -> bool:
     """Whether `x` may be an operand: an array, a NumPy value or a Python number."""
@@ -164,10 +173,8 @@ def contents(x) -> tuple[ShapedArray, Any]:
       TypeError: `x` is neither an array nor a number.
     """
     checks.concrete(x)
-    if raw_value_watchers:
-        show_to_watchers(x)
-    if value_handlers:
-        x = handled(x)
+    show_to_watchers(x)
+    x = handled(x)
     if isinstance(x, Array):
         return x.aval, x._numpy()
     aval = typeof(x)

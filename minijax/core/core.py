@@ -194,30 +194,12 @@ def _abstractify(x) -> ShapedArray:
 # By a class: a function from its instances to their types, for values that only tracing takes.
 pytype_aval_mappings: dict[type, Callable[[Any], ShapedArray]] = {}
 
-# By a class: a function from its instances to arrays or numbers with the same contents.
-value_handlers: dict[type, Callable[[Any], Any]] = {}
-
-# Functions that are called with each raw value that becomes an array. They may refuse it.
-raw_value_watchers: list[Callable[[Any], None]] = []
-
 
 def registered_type(x: Any) -> ShapedArray:
     """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
     registered = next((cls for cls in type(x).__mro__ if cls in pytype_aval_mappings), type(x))
     checks.is_value(x, registered, pytype_aval_mappings)
     return pytype_aval_mappings[registered](x)
-
-
-def handled(x: Any) -> Any:
-    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
-    handlers = (value_handlers[cls] for cls in type(x).__mro__ if cls in value_handlers)
-    return next(handlers, lambda x: x)(x)
-
-
-def show_to_watchers(x: Any) -> None:
-    """Call the watchers with a value, unless it is an array already."""
-    for watch in () if hasattr(x, "aval") else raw_value_watchers:
-        watch(x)
 
 
 def vary_like(x, aval: ShapedArray):

@@ -65,6 +65,10 @@ class Extension:
         a trace that none of the arguments belongs to."""
         return rule(*args, **params)
 
+    def static_arguments(self, fun: Callable, argnums: Any, argnames: Any) -> tuple:
+        """The numbers and the names of static arguments, from those that the user gave."""
+        return argnums, argnames
+
     def debug_info(self, info: Any, fun: Callable, in_tree: Any, statics: Any,
                    out_tree: Callable) -> Any:
         """What is said of a function that is about to be traced: `info`, or with the names of its

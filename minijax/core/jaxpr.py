@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, final
@@ -26,7 +26,6 @@ from ..checks import jaxpr as checks
 from ..compat import optional
 from ..source import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
-from .effects import Effect
 from .extension import Printed, text
 from .primitives import ensure_array
 
@@ -123,6 +122,25 @@ class EqnContext:
     threefry_partitionable, remove_size_one_mesh_axis = True, False
 
 
+class Effect:
+    """A kind of side effect. `jaxpr.effects` holds instances of its subclasses.
+
+    Programs with an effect that `is_discharged` are rewritten to others before they are compiled.
+    """
+
+    __slots__ = ()
+    is_discharged = False
+
+    def of_equation(self, eqn: JaxprEqn) -> Iterable[Effect]:
+        """The effects that an equation has, if its primitive or a jaxpr that it calls has this."""
+        return (self,)
+
+    def leaves(self, jaxpr: Jaxpr) -> bool:
+        """Whether a jaxpr has this effect, if one of its equations has it."""
+        return True
+
+
+Effects = frozenset  # of `Effect`s
 no_effects: frozenset[Effect] = frozenset()
 
 

@@ -32,7 +32,6 @@ from ..checks import lowering as checks
 from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, issubdtype, storage_dtype
-from .effects import lowerable_effects
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 # ----------------------------------------------------------------------------------------------
@@ -378,7 +377,7 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
     `name` is the function's; the module is called `jit_<name>` unless an empty `module` is given.
     With `keep_unused`, arguments that no equation reads are passed too.
     """
-    checks.effects(jaxpr, lowerable_effects)
+    checks.effects(jaxpr)
     module = module or Module(f"jit_{name}")
     body = module.body_class(module, "main", name)
     invars = jaxpr.jaxpr.invars

@@ -15,32 +15,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import lowering as hlo
 from . import primitives as lax
-from .lowering import (
-    Body,
-    Value,
-    cast_rule,
-    compare,
-    complex_ops,
-    convert,
-    emit,
-    emit_cast,
-    ints_text,
-    lowering_rules,
-    nary_rule,
-    register_lowering,
-    select,
-    tensor_type,
-    typed_text,
-    with_dtype,
-    with_shape,
-)
+from .lowering import Body, Value
 
 
 def _comparison(direction):
     def rule(ctx, x, y):
         shape = ctx.avals_out[0].shape
-        return compare(ctx, direction, ctx.broadcast(x, shape), ctx.broadcast(y, shape))
+        return hlo.compare(ctx, direction, ctx.broadcast(x, shape), ctx.broadcast(y, shape))
 
     return rule
 
@@ -49,40 +32,41 @@ def _integer_pow(ctx, x, *, y):
     """Repeated squaring: a product of the x^(2^k) whose bit k is set in the exponent."""
     one, powers = ctx.constant(1, x.aval), [x]
     while len(powers) < abs(y).bit_length():
-        powers.append(emit(ctx, "multiply", powers[-1], powers[-1]))
+        powers.append(hlo.emit(ctx, "multiply", powers[-1], powers[-1]))
     factors = [power for k, power in enumerate(powers) if abs(y) >> k & 1]
-    result = functools.reduce(functools.partial(emit, ctx, "multiply"), factors or [one])
-    return emit(ctx, "divide", one, result) if y < 0 else result
+    result = functools.reduce(functools.partial(hlo.emit, ctx, "multiply"), factors or [one])
+    return hlo.emit(ctx, "divide", one, result) if y < 0 else result
 
 
 def _convert_element_type(ctx, x, *, new_dtype, weak_type):
     (out,) = ctx.avals_out
     if x.aval.dtype.kind == "c" and out.dtype.kind != "c":
-        x = emit_cast(ctx, "real", x, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
-    return Value(x.name, out) if x.aval.dtype == out.dtype else convert(ctx, x, out.dtype)
+        x = hlo.emit_cast(ctx, "real", x, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
+    return Value(x.name, out) if x.aval.dtype == out.dtype else hlo.convert(ctx, x, out.dtype)
 
 
 def _select_n(ctx, which, *cases):
     if which.aval.dtype == np.bool_ and len(cases) == 2:
-        return select(ctx, which, cases[1], cases[0])
+        return hlo.select(ctx, which, cases[1], cases[0])
     *others, chosen = cases
     for i in reversed(range(len(others))):
-        below = compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
-        chosen = select(ctx, below, others[i], chosen)
+        below = hlo.compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
+        chosen = hlo.select(ctx, below, others[i], chosen)
     return chosen
 
 
 def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
     """Append a transposition."""
-    out = with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
-    return ctx.op(typed_text("transpose", [x], out, f", dims = {ints_text(permutation)}"), out)
+    out = hlo.with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
+    dims = f", dims = {hlo.ints_text(permutation)}"
+    return ctx.op(hlo.typed_text("transpose", [x], out, dims), out)
 
 
 def _reshape(ctx, x, *, new_sizes, dimensions):
     if dimensions is not None:
         x = emit_transpose(ctx, x, dimensions)
     (out,) = ctx.avals_out
-    return ctx.op(typed_text("reshape", [x], out), out)
+    return ctx.op(hlo.typed_text("reshape", [x], out), out)
 
 
 def reduce_rule(op: str, identity: Callable) -> Callable:
@@ -92,12 +76,12 @@ def reduce_rule(op: str, identity: Callable) -> Callable:
         (out,) = ctx.avals_out
         if not axes:
             return x
-        init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
-        if out.dtype.kind == "c" and ("reduce", op) in complex_ops:
-            return complex_ops["reduce", op](ctx, x, init, axes)
+        init = ctx.constant(identity(x.aval.dtype), hlo.with_shape(x.aval, ()))
+        if out.dtype.kind == "c" and ("reduce", op) in hlo.complex_ops:
+            return hlo.complex_ops["reduce", op](ctx, x, init, axes)
         head = f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{op}"
-        types = f"({x.type}, {init.type}) -> {tensor_type(out)}"
-        return ctx.op(f"{head} across dimensions = {ints_text(axes)} : {types}", out)
+        types = f"({x.type}, {init.type}) -> {hlo.tensor_type(out)}"
+        return ctx.op(f"{head} across dimensions = {hlo.ints_text(axes)} : {types}", out)
 
     return rule
 
@@ -114,16 +98,18 @@ def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_t
         x_dtype = y_dtype = dtype
     x, y = _of_dtype(ctx, x, x_dtype), _of_dtype(ctx, y, y_dtype)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    batching = f", batching_dims = {ints_text(x_batch)} x {ints_text(y_batch)}" if x_batch else ""
-    contracting = f", contracting_dims = {ints_text(x_contract)} x {ints_text(y_contract)}"
+    ints = hlo.ints_text
+    batching = f", batching_dims = {ints(x_batch)} x {ints(y_batch)}" if x_batch else ""
+    contracting = f", contracting_dims = {ints(x_contract)} x {ints(y_contract)}"
     names = ", ".join("DEFAULT" if p is None else p.name for p in precision or (None, None))
     options = f"{batching}{contracting}, precision = [{names}]"
-    made = out if out.dtype == dtype else with_dtype(out, dtype)
-    return _of_dtype(ctx, ctx.op(typed_text("dot_general", [x, y], made, options), made), out.dtype)
+    made = out if out.dtype == dtype else hlo.with_dtype(out, dtype)
+    product = ctx.op(hlo.typed_text("dot_general", [x, y], made, options), made)
+    return _of_dtype(ctx, product, out.dtype)
 
 
 def _of_dtype(ctx, x, dtype):
-    return x if x.aval.dtype == dtype else convert(ctx, x, dtype)
+    return x if x.aval.dtype == dtype else hlo.convert(ctx, x, dtype)
 
 
 for p, op in (
@@ -132,12 +118,12 @@ for p, op in (
     (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
     (lax.div_p, "divide"), (lax.max_p, "maximum"), (lax.and_p, "and"), (lax.or_p, "or"),
 ):  # fmt: skip
-    register_lowering(p, nary_rule(op))
+    hlo.register_lowering(p, hlo.nary_rule(op))
 
 for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
-    register_lowering(p, _comparison(p.name.upper()))
+    hlo.register_lowering(p, _comparison(p.name.upper()))
 
-lowering_rules.update({
+hlo.lowering_rules.update({
     lax.stop_gradient_p: lambda ctx, x: x,
     lax.integer_pow_p: _integer_pow,
     lax.convert_element_type_p: _convert_element_type,
@@ -145,7 +131,7 @@ lowering_rules.update({
     lax.broadcast_in_dim_p: lambda ctx, x, *, shape, broadcast_dimensions: ctx.broadcast(
         x, shape, broadcast_dimensions),
     lax.reshape_p: _reshape,
-    lax.squeeze_p: cast_rule("reshape"),
+    lax.squeeze_p: hlo.cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
     lax.reduce_max_p: reduce_rule("maximum", lax.lowest),

@@ -13,6 +13,7 @@ Later rooms install complete versions, with more operands and keywords, and all 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,9 +23,9 @@ import numpy as np
 from ..checks import operators as checks
 from ..checks.tracebacks import hide_frames
 from . import dtypes
-from . import primitives as prim
-from .array import Array, direct_binary, is_arraylike, quiet
-from .core import ArrayMethods, ShapedArray, eval_trace, install_methods, state, typeof
+from . import primitives as lax
+from .array import direct_binary, is_arraylike, quiet
+from .core import ArrayMethods, ShapedArray, install_methods, typeof
 
 # ----------------------------------------------------------------------------------------------
 # Promotion
@@ -38,7 +39,7 @@ def promote_shapes(name: str, *args) -> Sequence:
         return args
     checks.broadcast(name, shapes)
     rank = max(ranks)
-    return [prim.expand_dims(x, range(rank - typeof(x).ndim)) for x in args]
+    return [lax.expand_dims(x, range(rank - typeof(x).ndim)) for x in args]
 
 
 def promote_dtypes(*args) -> list:
@@ -46,14 +47,14 @@ def promote_dtypes(*args) -> list:
     if len(args) > 1 and len({typeof(x) for x in args}) == 1 and hasattr(args[0], "aval"):
         return list(args)
     dtype, weak_type = dtypes.lattice_result_type(*args)
-    return [prim.convert(x, dtype, weak_type) for x in args]
+    return [lax.convert(x, dtype, weak_type) for x in args]
 
 
 def promote_dtypes_inexact(*args) -> list:
     """`promote_dtypes`, and integers to floating point."""
     dtype, weak_type = dtypes.lattice_result_type(*args)
     inexact = dtypes.to_inexact_dtype(dtype)
-    return [prim.convert(x, inexact, weak_type) for x in args]
+    return [lax.convert(x, inexact, weak_type) for x in args]
 
 
 def with_own_arrays(args: Sequence) -> list:
@@ -87,10 +88,6 @@ _number_types: dict[tuple[type, Any], Callable] = {
 } | {(kind, np.dtype(dtypes.bfloat16)): dtypes.bfloat16 for kind in (int, float)}
 
 
-_numbers: dict[tuple, Any] = {}  # what `number_beside` has found
-_MOST_NUMBERS = 4096
-
-
 def number_beside(x: Any, aval: ShapedArray) -> Any:
     """The Python number `x` as a scalar of the dtype of `aval`, the type of the other operand.
 
@@ -98,30 +95,32 @@ def number_beside(x: Any, aval: ShapedArray) -> Any:
     """
     kind = type(x)
     if (kind is float or kind is int) and x:  # not zero, as 0.0 and -0.0 are one key
-        number = _numbers.get((x, kind, aval))
-        if number is not None:
-            return number
+        return _kept_number(x, aval)
+    return _scalar_beside(x, aval)
+
+
+def _scalar_beside(x, aval):
+    kind = type(x)
     number_type = _number_types.get((kind, aval.dtype))
     if number_type is None or aval.weak_type or kind is int and not -2**31 <= x < 2**31:
         return None
-    if len(_numbers) >= _MOST_NUMBERS:
-        _numbers.clear()
     try:
-        _numbers[x, kind, aval] = number = quiet.run(number_type, x)
+        return quiet.run(number_type, x)
     except OverflowError:  # an integer that is too large for a short type, in which it wraps around
         return None
-    return number
+
+
+_kept_number = functools.lru_cache(4096, typed=True)(_scalar_beside)
 
 
 # ----------------------------------------------------------------------------------------------
 # The functions behind the operators
 
-_ORDERINGS = {prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p}  # of real numbers
-# Primitive of real numbers -> a function of complex ones, which a later chapter writes.
-of_complex: dict[Any, Callable] = {}
-# Operator -> its function for all operands, which a later chapter writes. Without it, `power` and
-# `matmul` below compute only integer powers, and products of vectors and matrices.
-general: dict[str, Callable] = {}
+_ORDERINGS = {lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p}  # of real numbers
+# What later chapters write. By its name, a function for all operands. (Without these, `power` and
+# `matmul` below compute integer powers, and products of vectors and matrices.) By ("complex", name)
+# or ("mask", name), the function for complex operands, or for operands of which one is boolean.
+general: dict[Any, Callable] = {}
 
 _ARGUMENTS_AND_ERRORS = """
 
@@ -137,7 +136,7 @@ Raises:
 
 
 def binary_function(name: str, primitive, doc: str, *, on_bools=None,
-                    promote: Callable = promote_args, by_mask: Callable | None = None) -> Callable:
+                    promote: Callable = promote_args) -> Callable:
     """A promoting binary function.
 
     Args:
@@ -145,7 +144,6 @@ def binary_function(name: str, primitive, doc: str, *, on_bools=None,
       primitive: what it binds.
       on_bools: the primitive for booleans, if it is another one.
       promote: brings the operands to one type and one rank.
-      by_mask: evaluates the function of two operands of which one is boolean.
     """
 
     apply = direct_binary(primitive)
@@ -165,11 +163,11 @@ def binary_function(name: str, primitive, doc: str, *, on_bools=None,
             elif (isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds
                     and (number := number_beside(x, y.aval)) is not None):
                 return apply(number, y)
-            if by_mask is not None and state.trace is eval_trace and is_bool(x) != is_bool(y):
-                return by_mask(x, y)
+            if (of_mask := general.get(("mask", name))) and is_bool(x) != is_bool(y):
+                return of_mask(x, y)
             x, y = promote(name, x, y)
-            if typeof(x).dtype.kind == "c" and primitive in of_complex:
-                return of_complex[primitive](x, y)
+            if typeof(x).dtype.kind == "c" and (of_complex := general.get(("complex", name))):
+                return of_complex(x, y)
             boolean = on_bools is not None and typeof(x).dtype == bool
             return (on_bools if boolean else primitive).bind(x, y)
         except Exception as error:
@@ -186,44 +184,25 @@ def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", type(x)) == bool
 
 
-def _multiply_by_mask(x, y):
-    """An array times a mask, with XLA's results.
-
-    For False, NumPy gives NaN if the number is infinite, and -0.0 if it is negative. A compiled
-    program selects instead, so that False gives 0 for every number. XLA does so if the mask has the
-    shape of the product, and the product has an inexact dtype that NumPy also has.
-    """
-    mask = x if is_bool(x) else y
-    values, other = operands = promote_args("multiply", x, y)
-    out = prim.mul_p.out_aval((typeof(values), typeof(other)), {})
-    if out.dtype.kind not in "fc" or typeof(mask).shape != out.shape:
-        return prim.mul_p.bind(*operands)
-    values = other if mask is x else values
-    ndim = typeof(values).ndim
-    values = prim.broadcast_in_dim(values, out.shape, range(out.ndim - ndim, out.ndim))
-    zeros = Array(np.zeros(out.shape, out.dtype), typeof(values))
-    return prim.select_n_p.bind(prim.ensure_array(mask), zeros, values)
-
-
 BINARY: dict[str, Callable] = {
-    "add": binary_function("add", prim.add_p, "Elementwise x + y; of booleans, or.",
-                           on_bools=prim.or_p),
-    "sub": binary_function("subtract", prim.sub_p, "Elementwise x - y."),
-    "mul": binary_function("multiply", prim.mul_p, "Elementwise x * y; of booleans, and.",
-                           on_bools=prim.and_p, by_mask=_multiply_by_mask),
-    "truediv": binary_function("true_divide", prim.div_p,
+    "add": binary_function("add", lax.add_p, "Elementwise x + y; of booleans, or.",
+                           on_bools=lax.or_p),
+    "sub": binary_function("subtract", lax.sub_p, "Elementwise x - y."),
+    "mul": binary_function("multiply", lax.mul_p, "Elementwise x * y; of booleans, and.",
+                           on_bools=lax.and_p),
+    "truediv": binary_function("true_divide", lax.div_p,
                                "Elementwise x / y in floating point arithmetic.",
                                promote=promote_args_inexact),
-    "and": binary_function("bitwise_and", prim.and_p, "Elementwise x & y."),
-    "or": binary_function("bitwise_or", prim.or_p, "Elementwise x | y."),
+    "and": binary_function("bitwise_and", lax.and_p, "Elementwise x & y."),
+    "or": binary_function("bitwise_or", lax.or_p, "Elementwise x | y."),
 }
 COMPARISONS: dict[str, Callable] = {
-    "lt": binary_function("less", prim.lt_p, "Elementwise x < y."),
-    "le": binary_function("less_equal", prim.le_p, "Elementwise x <= y."),
-    "gt": binary_function("greater", prim.gt_p, "Elementwise x > y."),
-    "ge": binary_function("greater_equal", prim.ge_p, "Elementwise x >= y."),
-    "eq": binary_function("equal", prim.eq_p, "Elementwise x == y."),
-    "ne": binary_function("not_equal", prim.ne_p, "Elementwise x != y."),
+    "lt": binary_function("less", lax.lt_p, "Elementwise x < y."),
+    "le": binary_function("less_equal", lax.le_p, "Elementwise x <= y."),
+    "gt": binary_function("greater", lax.gt_p, "Elementwise x > y."),
+    "ge": binary_function("greater_equal", lax.ge_p, "Elementwise x >= y."),
+    "eq": binary_function("equal", lax.eq_p, "Elementwise x == y."),
+    "ne": binary_function("not_equal", lax.ne_p, "Elementwise x != y."),
 }
 
 
@@ -232,7 +211,7 @@ def power(x, y):
     is_integer_pow = type(y) is int and typeof(x).dtype.kind != "b"
     if "pow" in general and not is_integer_pow:
         return general["pow"](x, y)
-    return prim.integer_pow(x, operator.index(y))
+    return lax.integer_pow(x, operator.index(y))
 
 
 def matmul(a, b):
@@ -242,7 +221,7 @@ def matmul(a, b):
     a, b = promote_dtypes(a, b)
     aval, ndim = typeof(a), typeof(b).ndim
     numbers = ((aval.ndim - 1,), (max(ndim - 2, 0),)), ((), ())
-    return prim.dot_general_p.bind(a, b, dimension_numbers=numbers, precision=None,
+    return lax.dot_general_p.bind(a, b, dimension_numbers=numbers, precision=None,
                                    preferred_element_type=aval.dtype)
 
 
@@ -250,7 +229,7 @@ def _unary(name: str, function: Callable, doc: str) -> Callable:
     def unary(x, /):
         try:
             checks.arraylike(name, [x], is_arraylike)
-            return function(prim.ensure_array(x))
+            return function(lax.ensure_array(x))
         except Exception as error:
             hide_frames(error)
             raise
@@ -261,8 +240,8 @@ def _unary(name: str, function: Callable, doc: str) -> Callable:
 
 
 positive = _unary("positive", lambda x: x, "Elementwise +x: `x` as an array.")
-negative = _unary("negative", prim.neg, "Elementwise -x.")
-bitwise_not = _unary("bitwise_not", prim.bitwise_not, "Elementwise ~x.")
+negative = _unary("negative", lax.neg, "Elementwise -x.")
+bitwise_not = _unary("bitwise_not", lax.bitwise_not, "Elementwise ~x.")
 
 
 # ----------------------------------------------------------------------------------------------

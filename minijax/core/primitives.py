@@ -22,19 +22,18 @@ import numpy as np
 
 from ..checks import primitives as checks
 from . import dtypes, evaluation
-from .array import Array, as_array, def_numpy, direct_binary, direct_unary, numpy_rules, quiet
-from .core import (
-    ArrayMethods,
-    Primitive,
-    ShapedArray,
+from .array import (
+    Array,
+    as_array,
+    def_numpy,
+    direct_binary,
+    direct_unary,
     handled,
-    raw_value_watchers,
+    numpy_rules,
+    quiet,
     show_to_watchers,
-    state,
-    typeof,
-    value_handlers,
-    vary_like,
 )
+from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
 
 # The kinds of element types that a primitive may accept.
 INEXACT = (np.floating, np.complexfloating)
@@ -208,8 +207,7 @@ def short_integers(x, dtype: np.dtype):
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type, or under staging as a constant of the program."""
-    if raw_value_watchers:
-        show_to_watchers(x)
+    show_to_watchers(x)
     checks.constant(x, dtype)
     shape = () if type(x) in dtypes.python_scalar_types else np.shape(x)
     aval = ShapedArray(shape, dtype, weak_type)
@@ -252,7 +250,7 @@ def ensure_array(x):
         return x
     if hasattr(type(x), "__jax_array__"):
         return ensure_array(x.__jax_array__())
-    x = handled(x) if value_handlers else x
+    x = handled(x)
     aval = typeof(x)
     numeric = isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
     if not numeric or aval.dtype == dtypes.float0:
@@ -272,14 +270,10 @@ def shape_primitive(name: str, shape: Callable, numpy_rule: Callable | None,
     """
 
     def type_rule(x, **params):
+        checks.parameters(name, x, params)
         return ShapedArray(shape(x, **params), x.dtype, x.weak_type)
 
     return make_primitive(name, typed(type_rule), numpy_rule)
-
-
-def _broadcast_shape(x, *, shape, broadcast_dimensions):
-    checks.broadcast_in_dim(x, shape=shape, broadcast_dimensions=broadcast_dimensions)
-    return shape
 
 
 def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
@@ -293,7 +287,8 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     return out
 
 
-broadcast_in_dim_p = shape_primitive("broadcast_in_dim", _broadcast_shape, _broadcast_in_dim)
+broadcast_in_dim_p = shape_primitive(
+    "broadcast_in_dim", lambda x, *, shape, **params: shape, _broadcast_in_dim)
 
 
 def broadcast_in_dim(x, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
@@ -329,17 +324,12 @@ def full_like(x, value):
     return filled(typeof(x), value)
 
 
-def _new_sizes(x, *, new_sizes, dimensions):
-    checks.reshape(x, new_sizes=new_sizes, dimensions=dimensions)
-    return new_sizes
-
-
 def _reshape(x, *, new_sizes, dimensions):
     # Methods: NumPy's functions of these names call them, and take ten times as long.
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
-reshape_p = shape_primitive("reshape", _new_sizes, _reshape)
+reshape_p = shape_primitive("reshape", lambda x, *, new_sizes, **params: new_sizes, _reshape)
 
 
 def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = None):
@@ -354,12 +344,7 @@ def _kept_sizes(x, dimensions):
     return [n for d, n in enumerate(x.shape) if d not in dimensions]
 
 
-def _squeezed_sizes(x, *, dimensions):
-    checks.squeeze(x, dimensions=dimensions)
-    return _kept_sizes(x, dimensions)
-
-
-squeeze_p = shape_primitive("squeeze", _squeezed_sizes,
+squeeze_p = shape_primitive("squeeze", lambda x, *, dimensions: _kept_sizes(x, dimensions),
                             lambda x, *, dimensions: x.squeeze(axis=dimensions))
 
 
@@ -368,12 +353,8 @@ def squeeze(x, dimensions: Sequence[int]):
     return squeeze_p.bind(x, dimensions=tuple(dimensions)) if dimensions else x
 
 
-def _permuted_sizes(x, *, permutation):
-    checks.transpose(x, permutation=permutation)
-    return [x.shape[d] for d in permutation]
-
-
-transpose_p = shape_primitive("transpose", _permuted_sizes,
+transpose_p = shape_primitive("transpose",
+                              lambda x, *, permutation: [x.shape[d] for d in permutation],
                               lambda x, *, permutation: x.transpose(permutation))
 
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from ..core.api_util import (
     ensure_index_tuple,
-    fun_signature,
-    infer_argnums_and_argnames,
     positive_argnums,
 )
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
@@ -52,9 +50,9 @@ from ..core.tree import PyTreeDef, tree_flatten, tree_map, tree_structure
 from ..core.util import merge_lists, partition_list
 from ..errors import UnexpectedTracerError
 from ..lax.control_flow.parts import PartsTrace
-from ..pytree.arguments import resolve_kwargs
+from ..pytree.arguments import infer_argnums_and_argnames, resolve_kwargs
 from ..pytree.functions import treedef_tuple
-from ..pytree.names import traced_info
+from ..pytree.names import fun_signature, traced_info
 from ..source import DebugInfo, fun_name
 from .linear_util import wrap_init
 

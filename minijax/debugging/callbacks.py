@@ -30,16 +30,8 @@ from ..core.array import Array, as_array
 from ..core.batching import batch_size, moveaxis, primitive_batchers, unmapped_aval
 from ..core.boundary import api_boundary
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    is_ordered,
-    lowerable_effects,
-    ordered_effects,
-    remat_allowed_effects,
-    shardable_ordered_effects,
-)
 from ..core.forward import primitive_jvps
+from ..core.jaxpr import Effect
 from ..core.lowering import lowering_rules, register_lowering, tensor_type
 from ..core.staging import jaxpr_of
 from ..core.transposition import primitive_transposes
@@ -63,6 +55,14 @@ from ..parallel.types.stablehlo import add_host_callback, devices_of_module, man
 from ..pytree.arguments import valid_jaxtype
 from ..pytree.names import leaf_names
 from ..runtime import logger
+from ..runtime.effect_sets import (
+    control_flow_allowed_effects,
+    is_ordered,
+    lowerable_effects,
+    ordered_effects,
+    remat_allowed_effects,
+    shardable_ordered_effects,
+)
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 
 # ----------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array
-from ..core.core import ShapedArray, raw_value_watchers, state, typeof
+from ..core.array import Array, raw_value_watchers
+from ..core.core import ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import Extension, register, remove
 from ..core.jit import jit_p

@@ -21,7 +21,7 @@ from ..core.core import (
     pytype_aval_mappings,
     typeof,
 )
-from ..core.effects import control_flow_allowed_effects as control_flow_allowed_effects
+from ..runtime.effect_sets import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.forward import (
     JVPTrace,
     Zero as Zero,

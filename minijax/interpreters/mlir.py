@@ -2,7 +2,7 @@
 
 # chapter 6
 from ..compat import optional as _optional
-from ..core.effects import lowerable_effects
+from ..runtime.effect_sets import lowerable_effects
 from ..core import lowering as _lowering
 from ..core.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
 

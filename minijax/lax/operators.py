@@ -23,7 +23,7 @@ from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array, is_arraylike
 from ..core.boundary import public
-from ..core.core import ArrayMethods, Tracer, install_methods, typeof
+from ..core.core import ArrayMethods, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import point
 from ..core.operators import (
     BINARY,
@@ -31,8 +31,9 @@ from ..core.operators import (
     binary_function,
     general,
     install_binary_operators,
-    of_complex,
+    is_bool,
     positive,
+    promote_args,
     with_own_arrays,
 )
 from ..core.operators import (
@@ -80,8 +81,30 @@ def _compare_complex(primitive, x, y):
     return prim.select(same, by_imag, primitive.bind(real(x), real(y)))
 
 
-for _p in (prim.lt_p, prim.le_p, prim.gt_p, prim.ge_p):
-    of_complex[_p] = functools.partial(_compare_complex, _p)
+def _multiply_by_mask(x, y):
+    """An array times a mask, with XLA's results.
+
+    For False, NumPy gives NaN if the number is infinite, and -0.0 if it is negative. A compiled
+    program selects instead, so that False gives 0 for every number. XLA does so if the mask has the
+    shape of the product, and the product has an inexact dtype that NumPy also has.
+    """
+    mask = x if is_bool(x) else y
+    values, other = operands = promote_args("multiply", x, y)
+    out = prim.mul_p.out_aval((typeof(values), typeof(other)), {})
+    by_xla = state.trace is not eval_trace
+    if by_xla or out.dtype.kind not in "fc" or typeof(mask).shape != out.shape:
+        return prim.mul_p.bind(*operands)
+    values = other if mask is x else values
+    ndim = typeof(values).ndim
+    values = prim.broadcast_in_dim(values, out.shape, range(out.ndim - ndim, out.ndim))
+    zeros = Array(np.zeros(out.shape, out.dtype), typeof(values))
+    return prim.select_n_p.bind(prim.ensure_array(mask), zeros, values)
+
+
+for _p, _ordering in ((prim.lt_p, less), (prim.le_p, less_equal), (prim.gt_p, greater),
+                      (prim.ge_p, greater_equal)):
+    general["complex", _ordering.__name__] = functools.partial(_compare_complex, _p)
+general["mask", "multiply"] = _multiply_by_mask
 
 # ----------------------------------------------------------------------------------------------
 # Signs and powers

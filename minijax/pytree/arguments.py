@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from inspect import Signature
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from ..checks import arguments as checks
-from ..checks.tree import rebased
-from ..core.api_util import infer_argnums_and_argnames, positive_argnums, split_statics
+from ..checks.sequences import iterable
+from ..checks.tree import are_strings, rebased
+from ..core.api_util import ensure_index_tuple, positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
+from ..core.extension import Extension, register
 from ..core.tree import PyTreeDef, tree_structure
-from ..pytree.names import leaf_names, weak_arg_names
 from ..source import DebugInfo, fun_sourceinfo
+from .names import fun_signature, leaf_names, weak_arg_names
 
 
 def valid_jaxtype(x: Any) -> bool:
@@ -84,6 +86,35 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
     return DebugInfo(traced_for, fun_sourceinfo(fun), names)
 
 
+def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
+    """A string or several as a tuple of strings. TypeError for anything else."""
+    iterable("argument names", x)
+    names = (x,) if isinstance(x, str) else tuple(x)
+    are_strings(names)
+    return names
+
+
+def infer_argnums_and_argnames(
+    signature: Signature | None,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """If only one of the two is given, the other from the signature; if both are, as they are."""
+    parameters = signature.parameters.values() if signature else ()
+    both_ways = {
+        i: param.name
+        for i, param in enumerate(parameters)
+        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
+    }
+    if argnums is None:
+        names = ensure_str_tuple(() if argnames is None else argnames)
+        return tuple(i for i, name in both_ways.items() if name in names), names
+    numbers = ensure_index_tuple(argnums)
+    if argnames is None:
+        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
+    return numbers, ensure_str_tuple(argnames)
+
+
 class ResolvedArgs(NamedTuple):
     """Which arguments `jit` treats specially, by number and by name."""
 
@@ -114,3 +145,19 @@ def resolve_argnums(fun: Callable, signature: Signature | None,
 def result_paths(tree: Any) -> tuple[str, ...]:
     """A name like `result['w'][0]` for each leaf of a function's result."""
     return leaf_names("result", tree)
+
+
+class StaticArguments(Extension):
+    """Static arguments can be given by number or by name."""
+
+    def static_arguments(self, fun, argnums, argnames):
+        numbers = ensure_index_tuple(() if argnums is None else argnums)
+        if not (numbers or argnames):
+            return (), ()
+        signature = fun_signature(fun)
+        static = infer_argnums_and_argnames(signature, numbers or None, argnames or None)
+        checks.static_and_donated(signature, static, ((), ()))
+        return static
+
+
+register(StaticArguments())

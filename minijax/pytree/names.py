@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter
+from inspect import Parameter, Signature
 from types import CellType, FunctionType
 from typing import Any
 
-from ..core.api_util import fun_signature, positive_argnums, with_statics
+from ..core.api_util import positive_argnums, with_statics
 from ..core.extension import Extension, register
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list
@@ -126,6 +126,14 @@ def path_text(path: KeyPath) -> str:
 def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
     """A name like `init['w'][0]` for each leaf of the argument `name`."""
     return tuple(name + path_text(path) for path, _ in tree_leaves_with_path(tree))
+
+
+def fun_signature(fun: Callable) -> Signature | None:
+    """The signature, or None if `fun` has none, like some built-in functions."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
 
 
 class Names(Extension):

@@ -23,7 +23,6 @@ from ..checks.jaxpr import check_allowed
 from ..core import dtypes
 from ..core.calls import around, call_rules, calls
 from ..core.core import Primitive, typeof
-from ..core.effects import remat_allowed_effects
 from ..core.forward import Zero
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from ..core.lowering import register_lowering
@@ -46,6 +45,7 @@ from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
 from ..lax.families import inline_in_scope
 from ..lax.fewer_bits import bits_of, reduce_precision_p
+from ..runtime.effect_sets import remat_allowed_effects
 from ..source import named
 from .barrier import barrier
 from .choice import choose_saved

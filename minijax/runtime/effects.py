@@ -11,9 +11,9 @@ import os
 from collections import deque
 from typing import Any
 
-from ..core.effects import is_ordered
 from ..core.extension import Extension, register
 from . import exits, xla
+from .effect_sets import is_ordered
 
 _MOST_PENDING = 64
 _pending: deque = deque()  # tokens of programs with effects that may still be running

@@ -24,7 +24,6 @@ from .. import settings
 from ..checks import jit as checks
 from ..checks.arguments import check_callable, references_apart
 from ..checks.tracebacks import hide_frames
-from ..core.api_util import fun_signature
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
@@ -37,6 +36,7 @@ from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
+from ..pytree.names import fun_signature
 from ..settings import trace_context
 from ..source import fun_name
 from .jit_equations import OF_OPERANDS, UNSPECIFIED, passing_what_is_read

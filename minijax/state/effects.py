@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.effects import Effect
-from ..core.jaxpr import Jaxpr, JaxprEqn, Literal
+from ..core.jaxpr import Effect, Jaxpr, JaxprEqn, Literal
 
 
 class JaxprInputEffect(Effect):

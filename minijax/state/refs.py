@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import effects
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import Extension, register
+from ..core.jaxpr import Effect
 from ..lax.indexing import indexing_of
+from ..runtime.effect_sets import (
+    control_flow_allowed_effects,
+    lowerable_effects,
+    remat_allowed_effects,
+)
 from . import checks
 from .effects import JaxprInputEffect
 
@@ -40,7 +45,7 @@ class RefEffect(JaxprInputEffect):
         return f"{self.name}<{self.input}>"
 
 
-class InternalMutableArrayEffect(effects.Effect):
+class InternalMutableArrayEffect(Effect):
     """A reference is made, or its life ends."""
 
     __slots__ = ()
@@ -63,8 +68,7 @@ internal_mutable_array_effect = InternalMutableArrayEffect()
 MADE, END = {internal_mutable_array_effect}, {InternalMutableArrayEffect()}
 READ, WRITE, ACCUM = ({effect(0)} for effect in (ReadEffect, WriteEffect, AccumEffect))
 
-for allowed in (effects.lowerable_effects, effects.control_flow_allowed_effects,
-                effects.remat_allowed_effects):
+for allowed in (lowerable_effects, control_flow_allowed_effects, remat_allowed_effects):
     allowed.add_type(RefEffect)
     allowed.add_type(InternalMutableArrayEffect)
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from minijax.core import batching
+from minijax.core.array import value_handlers
 from minijax.core.batching import spec_types
-from minijax.core.core import pytype_aval_mappings, value_handlers
+from minijax.core.core import pytype_aval_mappings
 from minijax.custom_rules import vmappables
 from tests.oracle import both, subject
 

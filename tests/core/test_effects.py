@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minijax.core import effects
-from minijax.core.effects import EffectTypeSet
-from minijax.core.jaxpr import no_effects
+from minijax.core.jaxpr import Effect, no_effects
+from minijax.runtime.effect_sets import EffectTypeSet
 from tests.oracle import both, jax, oracle, subject
 
 jax_effects = jax._src.effects
 
 ONE = np.float32(1)
-SETS = {oracle: jax_effects, subject: effects}
+SETS = {oracle: jax_effects, subject: subject._src.effects}
 
 
 def primitive(jx, allowed: bool):
@@ -61,10 +60,10 @@ def test_effects_of_jaxprs(name, allowed):
 
 
 def test_sets_of_effects():
-    class One(effects.Effect):
+    class One(Effect):
         pass
 
-    class Two(effects.Effect):
+    class Two(Effect):
         pass
 
     allowed, one, two = EffectTypeSet(), One(), Two()

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax
 from minijax.core.core import Primitive, ShapedArray
-from minijax.core.effects import Effect, lowerable_effects
+from minijax.core.jaxpr import Effect
 from minijax.core.jit import Spec
 from minijax.core.lowering import dense_text, lower_jaxpr, register_lowering, tensor_type
 from minijax.lax.families import lower_fun
 from minijax.runtime import client
+from minijax.runtime.effect_sets import lowerable_effects
 from minijax.runtime.modules import HOIST_BYTES, Asked, DonatingModule, ProgramModule
 from tests.core import arrays as jnp
 from tests.counting import calls_in

@@ -8,11 +8,12 @@ from typing import Any
 
 from minijax.core.batching import BatchTracer
 from minijax.core.core import state, typeof
-from minijax.core.effects import Effect, control_flow_allowed_effects
 from minijax.core.forward import JVPTracer, Zero
+from minijax.core.jaxpr import Effect
 from minijax.core.tree import PyTreeDef, tree_flatten, tree_leaves
 from minijax.experimental.hijax import HiPrimitive, MutableHiType, aval_method, register_hitype
 from minijax.experimental.mutable_values import cur_qdd, hi_type, is_high
+from minijax.runtime.effect_sets import control_flow_allowed_effects
 
 
 class BoxEffect(Effect):

@@ -15,19 +15,19 @@ from ...core.array import Array
 from ...core.batching import primitive_batchers
 from ...core.boundary import public
 from ...core.core import Primitive, typeof
-from ...core.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-    remat_allowed_effects,
-)
 from ...core.forward import primitive_jvps
+from ...core.jaxpr import Effect
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_leaves
 from ...lax.families import all_at_front
 from ...parallel.programs.eager_operations import sees_to_places
 from ...pytree.registration import register_pytree_node
+from ...runtime.effect_sets import (
+    control_flow_allowed_effects,
+    lowerable_effects,
+    remat_allowed_effects,
+)
 from ...runtime.structs import ShapeDtypeStruct
 from ...source import format_location, user_location
 from ...text.printing import pp_rules

@@ -21,15 +21,9 @@ from ...core.array import Array
 from ...core.batching import defvectorized
 from ...core.core import Primitive, install_methods, typeof
 from ...core.dtypes import issubdtype
-from ...core.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-    remat_allowed_effects,
-)
 from ...core.extension import Extension, register, remove
 from ...core.forward import defjvp_zero
-from ...core.jaxpr import ClosedJaxpr, Jaxpr, Literal, open_jaxpr
+from ...core.jaxpr import ClosedJaxpr, Effect, Jaxpr, Literal, open_jaxpr
 from ...core.jit import jit_p
 from ...core.lowering import register_lowering
 from ...core.primitives import (
@@ -59,6 +53,11 @@ from ...random import keys as prng
 from ...random.gamma import random_gamma_p
 from ...random.settings import debug_key_reuse
 from ...remat import remat_p
+from ...runtime.effect_sets import (
+    control_flow_allowed_effects,
+    lowerable_effects,
+    remat_allowed_effects,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Signatures

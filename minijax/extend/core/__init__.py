@@ -29,7 +29,7 @@ from ...core.batching import mapped_aval, unmapped_aval
 
 # chapter 5
 from ...checks.typecheck import check_jaxpr
-from ...core.effects import Effect, Effects
+from ...core.jaxpr import Effect, Effects
 from ...core.jaxpr import (
     ClosedJaxpr,
     DropVar,

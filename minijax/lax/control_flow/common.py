@@ -19,7 +19,6 @@ from ...core import dtypes
 from ...core.api_util import flatten_fun_nokwargs
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
-from ...core.effects import EffectTypeSet, control_flow_allowed_effects
 from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (
@@ -41,6 +40,7 @@ from ...errors import JaxprTypeError
 from ...pytree.functions import treedef_tuple
 from ...pytree.names import traced_info, weak_arg_names
 from ...pytree.paths import keystr, leaf_paths
+from ...runtime.effect_sets import EffectTypeSet, control_flow_allowed_effects
 from ...runtime.platforms import canonical_platform, program_platform
 from ...source import DebugInfo, fun_sourceinfo
 from .. import elementwise as lax

@@ -25,7 +25,6 @@ from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
-from ...core.effects import is_ordered
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import custom_typechecks, eval_jaxpr
 from ...core.lowering import register_lowering
@@ -51,6 +50,7 @@ from ...core.tree import tree_flatten
 from ...core.util import merge_lists, partition_list
 from ...pytree.arguments import argument_avals
 from ...pytree.names import leaf_names
+from ...runtime.effect_sets import is_ordered
 from .. import elementwise as lax
 from .. import shaping
 from ..compile_time import is_concrete

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...core.core import ShapedArray
-from ...core.effects import is_ordered
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
 from ...core.util import split_list
+from ...runtime.effect_sets import is_ordered
 from ...runtime.placements import placements
 from ..cutting import emit_slice
 from ..families import inline_in_scope

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.core import ShapedArray
-from ...core.effects import is_ordered
 from ...core.extension import Extension, register
 from ...core.jaxpr import ClosedJaxpr
 from ...core.lowering import Body, Value, ir_type_handlers
+from ...runtime.effect_sets import is_ordered
 
 
 class TokenType:

@@ -28,7 +28,6 @@ from ...core.batching import AxisData, matchaxis, primitive_batchers
 from ...core.boundary import api_boundary
 from ...core.calls import around, batcher, with_zero_tangents
 from ...core.core import Primitive, ShapedArray, typeof
-from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import custom_typechecks
 from ...core.lowering import register_lowering
@@ -48,6 +47,7 @@ from ...errors import ConcretizationTypeError
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from ...pytree.names import leaf_names
+from ...runtime.effect_sets import is_ordered
 from .. import reductions, shaping
 from ..families import inline_in_scope, lower_fun
 from .agreement import check_carry

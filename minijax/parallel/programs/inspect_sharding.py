@@ -13,17 +13,17 @@ from typing import Any
 from ...core.batching import primitive_batchers
 from ...core.boundary import public
 from ...core.core import Primitive
-from ...core.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-    remat_allowed_effects,
-)
 from ...core.forward import primitive_jvps
+from ...core.jaxpr import Effect
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_map
 from ...runtime import xla
+from ...runtime.effect_sets import (
+    control_flow_allowed_effects,
+    lowerable_effects,
+    remat_allowed_effects,
+)
 from ..meshes.sharding import Sharding, SingleDeviceSharding
 from ..meshes.visualize import visualize_sharding
 from ..types.stablehlo import add_host_callback

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 from ...checks.jit import donations
 from ...core.core import ShapedArray
 from ...core.dtypes import ExtendedDType, float0
-from ...core.effects import ordered_effects, shardable_ordered_effects
 from ...core.extension import Extension, register
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from ...core.jit import Program, Spec, lower
 from ...core.lowering import LoweredModule, lower_jaxpr, used_variables
 from ...runtime import timed, xla
+from ...runtime.effect_sets import ordered_effects, shardable_ordered_effects
 from ...runtime.modules import asked
 from ...runtime.platforms import canonical_platform, lowered_for, platforms
 from ...runtime.structs import ShapeDtypeStruct

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 
-from ...core.effects import is_ordered
 from ...core.lowering import Body, Value, register_lowering, tensor_type
 from ...lax.control_flow.tokens import TOKEN, inline_with_token, ordered_token, set_token
+from ...runtime.effect_sets import is_ordered
 from ...runtime.modules import ProgramBody, nested
 from ..meshes.partition_spec import P
 from ..meshes.sharding import NamedSharding, quoted, sdy_sums

@@ -1,9 +1,4 @@
-"""Chapter 5: what does an operation do besides computing its results?
-
-The primitive says which effects an equation has (`Primitive.def_effectful_abstract_eval`), and a
-jaxpr has the effects of its equations. The core unites these sets, and keeps equations with effects
-even if no equation reads their results. Later rooms define kinds of effects, and enter them in the
-tables below.
+"""Chapter 5: which kinds of effects may happen where. Later rooms enter theirs in these tables.
 
 In JAX: `jax/_src/effects.py`.
 """
@@ -11,31 +6,8 @@ In JAX: `jax/_src/effects.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .jaxpr import Jaxpr, JaxprEqn
-
-
-class Effect:
-    """A kind of side effect. `jaxpr.effects` holds instances of its subclasses.
-
-    Programs with an effect that `is_discharged` are rewritten to others before they are compiled.
-    """
-
-    __slots__ = ()
-    is_discharged = False
-
-    def of_equation(self, eqn: JaxprEqn) -> Iterable[Effect]:
-        """The effects that an equation has, if its primitive or a jaxpr that it calls has this."""
-        return (self,)
-
-    def leaves(self, jaxpr: Jaxpr) -> bool:
-        """Whether a jaxpr has this effect, if one of its equations has it."""
-        return True
-
-
-Effects = frozenset  # of `Effect`s
+from ..core.jaxpr import Effect
 
 
 class EffectTypeSet:
