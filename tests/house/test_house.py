@@ -213,15 +213,12 @@ def test_nothing_imports_jax():
 
 
 def test_older_names_are_imported_by_facades_alone():
-    served = {"minijax.compat.alias", "minijax.compat.first_use", "minijax.compat.optional"}
+    served = {f"minijax.compat.{name}" for name in ("absent", "alias", "first_use", "optional")}
     modules = {i for path in FILES for i in imports_of(path) if i.startswith("minijax.compat.")
                and (PACKAGE.parent / f"{i.replace('.', '/')}.py").exists()} - served
     users = {name for module in modules for name in importers(module)
              if not name.startswith("compat/")}
     facades = {str(path) for facade in FACADES for path in sources(facade)}
-    # They show what is absent.
-    facades |= {f"{room}/__init__.py" for room in ("experimental", "lax", "lax/linalg")}
-    facades.add("experimental/hijax.py")
     assert users <= facades, users - facades
 
 
