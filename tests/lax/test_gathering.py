@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import jax
 from tests.oracle.compare import both
 
 # name: (offset, collapsed, index map, operand batching, indices batching), slice sizes, indices
@@ -81,7 +80,8 @@ def test_scatter(name, op, transformation):
     mode = MODES[:2][(len(name) + len(op)) % 2]
     if transformation == "vmap all" and indices.ndim == 1:
         return
-    shape = jax.lax.gather(x, indices, jax.lax.GatherDimensionNumbers(*numbers), sizes).shape
+    lax = minijax.lax
+    shape = lax.gather(x, indices, lax.GatherDimensionNumbers(*numbers), sizes).shape
     updates = np.random.default_rng(1).normal(size=shape).astype(np.float32)
 
     def program(m):
