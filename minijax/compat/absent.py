@@ -65,6 +65,11 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
     },
     "custom_derivatives": {
         "`jax.custom_vjp` of a linear function has a transpose of its own, too.": "linear_call"},
+    "experimental.sparse": {
+        "`sparsify` traces functions to jaxprs.": "SparseTracer",
+        "the result would hardly be sparse. Use todense() and `jax.lax.conv_general_dilated`.":
+            "bcoo_conv_general_dilated",
+    },
     "experimental.hijax": {
         "`jax.custom_vjp` gives a function rules of its own, and so does a primitive.":
             "VJPHiPrimitive",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..core import dtypes
 from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
-from ..lax.convolution_shapes import conv_dimension_numbers
 from ..lax.sizes import canonical_shape
 from ..lax.windows import GatherScatterMode
 
@@ -231,19 +230,11 @@ def no_rule(primitive: Any) -> NoReturn:
     raise NotImplementedError(f"sparse rule for {primitive}{why}")
 
 
-def buffer_of_value(ref: int | None, name: str) -> int:
-    """The position of a buffer that a `SparsifyValue` has."""
-    if ref is None:
-        raise RuntimeError(f"The array has no {name}: its {name}_ref is None.")
-    return ref
-
-
-def buffer_position(name: str, given: Any, ref: int | None, n: int) -> int:
-    """The position of a buffer that is in an environment of `n`."""
-    if given is None and (ref is None or not 0 <= ref < n):
-        raise AssertionError(f"SparsifyEnv.sparse: give {name}, or as {name}_ref the position of "
-                             f"one of the {n} buffers; got {name}_ref={ref}.")
-    return cast(int, ref)
+def no_tracer(use_tracer: bool) -> None:
+    """Raise NotImplementedError: there is one way to sparsify a function."""
+    if use_tracer:
+        raise NotImplementedError("sparsify: the function is traced to a jaxpr. Leave `use_tracer` "
+                                  "out, and use lax.cond for Python's `if`.")
 
 
 def broadcast_sizes(sizes: set[int]) -> None:
@@ -325,26 +316,6 @@ def gather_mode(mode: Any, dimension_numbers: Any) -> None:
                                   'Use mode="promise_in_bounds".')
     if dimension_numbers.operand_batching_dims:
         raise NotImplementedError("bcoo_gather: operand_batching_dims are not supported.")
-
-
-def convolution(lhs: Any, rhs: Any, shape: Sequence[int], **options: Any) -> None:
-    """A sparse convolution is that of one vector with another."""
-    ones = (1,) * (len(lhs.shape) - 2)
-    for name in ("lhs_dilation", "rhs_dilation", "window_strides"):
-        if tuple(options[name] or ones) != ones:
-            raise NotImplementedError(f"bcoo convolution with {name}={options[name]}: expected "
-                                      "ones. Use todense().")
-    if len(lhs.shape) != 3 or (*lhs.shape[:2], *rhs.shape[:2]) != (1, 1, 1, 1):
-        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1), or "
-                                  f"not one spatial dimension: got shapes {lhs.shape} and "
-                                  f"{rhs.shape}. Use todense().")
-    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, options["dimension_numbers"])
-    if set(numbers) != {(0, 1, 2)}:
-        raise NotImplementedError(f"bcoo convolution with dimension_numbers={numbers}: the spatial "
-                                  "dimension must be the last.")
-    if lhs.dtype != rhs.dtype:
-        raise TypeError(f"bcoo convolution: expected operands of one dtype, got {lhs.dtype} and "
-                        f"{rhs.dtype}.")
 
 
 def random_nse(nse: Any, sparse_size: int, dtype: Any) -> int:

@@ -150,36 +150,3 @@ def test_gather_by_indexing():
         return lambda: f(M, np.array([2, 0, 2])).todense()
 
     both(program)
-
-
-CONVOLUTIONS = [("VALID", 3), ("SAME", 3), ([(2, 1)], 2), ([(0, 0)], 5), ("VALID", 1)]
-
-
-@pytest.mark.parametrize("padding, size", CONVOLUTIONS)
-@pytest.mark.parametrize("which", ["lhs", "rhs", "both"])
-def test_convolution(which, padding, size):
-    x = np.array([0, 1, 0, 0, 2, 3, 0, -1], np.float32)[None, None]
-    y = np.array([1, 0, -2, 3, 0.5], np.float32)[None, None, :size]
-
-    def program(jx):
-        sparse = _load(jx)
-        def run():
-            a = sparse.BCOO.fromdense(x) if which != "rhs" else x
-            b = sparse.BCOO.fromdense(y) if which != "lhs" else y
-            return sparse.bcoo_conv_general_dilated(
-                jx.numpy.asarray(a) if a is x else a, jx.numpy.asarray(b) if b is y else b,
-                window_strides=(1,), padding=padding).todense()
-        return run
-
-    both(program)
-
-
-def test_convolutions_that_are_refused():
-    def program(jx, **options):
-        sparse = _load(jx)
-        M = sparse.BCOO.fromdense(jx.numpy.ones((1, 1, 4)))
-        return lambda: sparse.bcoo_conv_general_dilated(
-            M, M, **{"window_strides": (1,), "padding": [(0, 0)]} | options)
-
-    for options in ({"window_strides": (2,)}, {"lhs_dilation": (2,)}, {"rhs_dilation": (2,)}):
-        both(lambda jx, o=options: program(jx, **o), raises=NotImplementedError)

@@ -12,6 +12,7 @@ from types import ModuleType
 import minijax._src
 import minijax.experimental.sparse
 from minijax.compat.first_use import show_module
+from tests.harness import key_statements, sparse_parts
 
 # module -> the modules that have its names, besides those that minijax has for it
 SOURCES = {
@@ -75,3 +76,5 @@ def show() -> None:
     """Make the modules importable."""
     for name in SOURCES:
         show_module(Borrowed(f"minijax.{name}"))
+    sparse_parts.show()
+    key_statements.show()

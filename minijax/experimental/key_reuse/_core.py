@@ -18,14 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.array import Array
-from ...core.batching import defvectorized
 from ...core.core import Primitive, install_methods, typeof
 from ...core.dtypes import issubdtype
 from ...core.extension import Extension, register, remove
-from ...core.forward import defjvp_zero
-from ...core.jaxpr import ClosedJaxpr, Effect, Jaxpr, Literal, open_jaxpr
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, Literal, open_jaxpr
 from ...core.jit import jit_p
-from ...core.lowering import register_lowering
 from ...core.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
@@ -66,20 +63,9 @@ from ...runtime.effect_sets import (
 class _KeysAt:
     """What happens to the keys in operand or result `idx`, or to those in a `mask` of them."""
 
-    __slots__ = ("idx", "mask")
-
-    idx: int
-    mask: bool | np.ndarray
-
     def __init__(self, idx: int, mask: Any = True):
         mask = np.array(mask, dtype=bool)
-        mask.flags.writeable = False
-        plain = not mask.any() or mask.all()
-        object.__setattr__(self, "idx", idx)
-        object.__setattr__(self, "mask", bool(mask.any()) if plain else mask)
-
-    def __setattr__(self, name, value):
-        raise ValueError(f"{type(self).__name__} is immutable: make another one.")
+        self.idx, self.mask = idx, mask if mask.any() and not mask.all() else bool(mask.any())
 
     def _facts(self) -> tuple:
         return type(self).__name__, self.idx, np.shape(self.mask), np.asarray(self.mask).tobytes()
@@ -98,13 +84,9 @@ class _KeysAt:
 class Sink(_KeysAt):
     """An operand whose keys are consumed."""
 
-    __slots__ = ()
-
 
 class Source(_KeysAt):
     """A result whose keys are fresh."""
-
-    __slots__ = ()
 
 
 class Forward(NamedTuple):
@@ -164,66 +146,6 @@ def _has_keys(aval) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------
-# Statements about keys, for tests of programs
-
-
-class _KeyEffect(Effect):
-    """Keeps these equations in jaxprs, although nobody needs their results."""
-
-    __slots__ = ()
-
-
-for _allowed in (control_flow_allowed_effects, lowerable_effects, remat_allowed_effects):
-    _allowed.add_type(_KeyEffect)
-_effect = _KeyEffect()
-
-
-def _identity_with_effect(name: str) -> Primitive:
-    primitive = Primitive(name)
-    primitive.def_impl(lambda x, **params: x)
-    primitive.def_effectful_abstract_eval(lambda x, **params: (x, {_effect}))
-    defvectorized(primitive)
-    defjvp_zero(primitive)
-    register_lowering(primitive, lambda ctx, x, **params: x)
-    return primitive
-
-
-class _Expected:
-    """A mask as a parameter of an equation, which must be hashable."""
-
-    def __init__(self, mask):
-        self.mask = np.array(mask, bool)
-
-    def __hash__(self):
-        return hash(self.mask.tobytes())
-
-    def __eq__(self, other):
-        return isinstance(other, _Expected) and np.array_equal(self.mask, other.mask)
-
-    def __repr__(self):
-        return str(self.mask.tolist())
-
-
-consume_p = _identity_with_effect("consume")
-assert_consumed_value_p = _identity_with_effect("assert_consumed_value")
-
-
-def consume(key):
-    """The keys, which count as used from here on."""
-    return consume_p.bind(key)
-
-
-def assert_unconsumed(key) -> None:
-    """Say that no key has been used yet; `check_key_reuse` raises `AssertionError` otherwise."""
-    assert_consumed_value_p.bind(key, value=_Expected(False))
-
-
-def assert_consumed(key, value=True) -> None:
-    """Say that these keys have been used: all, or those where `value` is true."""
-    assert_consumed_value_p.bind(key, value=_Expected(value))
-
-
-# ----------------------------------------------------------------------------------------------
 # The signature of a jaxpr
 
 
@@ -254,15 +176,8 @@ class _Walk:
         return not np.any(np.logical_and(before, mask))
 
     def equation(self, eqn) -> None:
-        """One equation.
-
-        Raises:
-          KeyReuseError: it uses a key for the second time.
-          AssertionError: it says something about keys that is not true.
-        """
+        """One equation. It is a `KeyReuseError` to use a key for the second time."""
         signature = _signature(eqn.primitive, eqn.own_params, [x.aval for x in eqn.invars])
-        if eqn.primitive is assert_consumed_value_p:
-            _check_statement(eqn.own_params["value"].mask, self.mask(eqn.invars[0]))
         for in_idx, out_idx in signature.forwards:
             self.same_as[eqn.outvars[out_idx]] = eqn.invars[in_idx]
         for sink in sorted(signature.sinks, key=lambda sink: sink.idx):
@@ -272,12 +187,6 @@ class _Walk:
         for i, var in enumerate(eqn.outvars):
             if var not in self.same_as and _has_keys(var.aval):
                 self.consumed[var] = i not in fresh
-
-
-def _check_statement(expected, actual) -> None:
-    if not np.all(expected == actual):
-        raise AssertionError(f"Keys are said to be consumed where {np.asarray(expected).tolist()}, "
-                             f"and are consumed where {np.asarray(actual).tolist()}.")
 
 
 _signatures: weakref.WeakKeyDictionary[Jaxpr, KeyReuseSignature] = weakref.WeakKeyDictionary()
@@ -329,11 +238,6 @@ def function_type_signature(fun: Callable, *args) -> KeyReuseSignature:
     return jaxpr_type_signature(make_jaxpr(fun)(*args))
 
 
-def check_key_reuse_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
-    """Raise `KeyReuseError` if the jaxpr uses a key twice."""
-    jaxpr_type_signature(jaxpr)
-
-
 def check_key_reuse(fun: Callable, /, *args) -> None:
     """Raise `KeyReuseError` if the function would use a key twice, without running it.
 
@@ -354,14 +258,12 @@ _USED = KeyReuseSignature(Sink(0))
 _NOTHING = KeyReuseSignature()
 
 key_reuse_signatures.update({
-    **dict.fromkeys((assert_consumed_value_p, broadcast_in_dim_p, copy_p, convert_element_type_p,
-                     reshape_p, squeeze_p, sharding_constraint_p,
-                     dynamic_slice_p, gather_p), _FIRST_HANDED_ON),
+    **dict.fromkeys((broadcast_in_dim_p, copy_p, convert_element_type_p, reshape_p, squeeze_p,
+                     sharding_constraint_p, dynamic_slice_p, gather_p), _FIRST_HANDED_ON),
     **dict.fromkeys((prng.random_clone_p, prng.random_fold_in_p, prng.random_seed_p,
                      prng.random_wrap_p), _NEW),
     **dict.fromkeys((prng.random_bits_p, random_gamma_p), _USED),
     **dict.fromkeys((prng.random_unwrap_p, debug_callback_p, eq_p, ne_p), _NOTHING),
-    consume_p: KeyReuseSignature(Sink(0), Forward(0, 0)),
     prng.random_split_p: KeyReuseSignature(Sink(0), Source(0)),
     dynamic_update_slice_p: KeyReuseSignature(Sink(1), Forward(0, 0)),
     scatter_p: KeyReuseSignature(Sink(2), Forward(0, 0)),

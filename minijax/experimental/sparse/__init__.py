@@ -1,11 +1,10 @@
 """Sparse arrays: only some elements are stored, with their indices.
 
-    environment.py   sparse arrays as positions of shared buffers, and as tracers
     util.py       small functions of indices, and of batch dimensions
     transform.py  `sparsify`, which runs a function of dense arrays on sparse ones
     bcoo.py       `BCOO`, batched coordinates, and all operations
     shaping.py    slices, concatenation, reshape for `BCOO`
-    windows.py    slices at many places, and convolutions
+    windows.py    slices at many places
     coo.py, csr.py  `COO`, `CSR`, `CSC`: matrices, and their products with dense arrays
     bcsr.py       `BCSR`, batched compressed rows, and new arrays of all classes
     ad.py         derivatives with respect to sparse arrays
@@ -15,7 +14,7 @@
 
 from .._sparse_checks import (
     CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning)
-from .transform import SparseTracer, sparsify, todense, todense_p
+from .transform import sparsify, todense, todense_p
 from ._base import JAXSparse as JAXSparse
 from .bcoo import (
     BCOO, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_extract, bcoo_fromdense,
@@ -37,6 +36,9 @@ from .bcsr import (
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)
 from .coo import COO, coo_fromdense, coo_matmat, coo_matvec, coo_todense
 from .csr import CSC, CSR, csr_fromdense, csr_matmat, csr_matvec, csr_todense
-from .windows import bcoo_conv_general_dilated, bcoo_gather
+from .windows import bcoo_gather
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
 from . import api, linalg, random, util
+from ...compat.absent import with_absent_names as _with_absent_names
+
+__getattr__ = _with_absent_names(__name__)

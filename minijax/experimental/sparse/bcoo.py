@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,48 +30,17 @@ from ...core.api import eval_shape
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
 from ._base import JAXSparse, sparse_class
+from .layouts import bcoo_update_layout
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
-from .util import nfold_vmap, without
-
-# ----------------------------------------------------------------------------------------------
-# Gather and scatter
-
-
-def _columns(indices, dims: Iterable[int]) -> tuple:
-    """The indices of an example into some sparse dimensions, as NumPy takes them, after indices
-    into one more dimension, of size 1. So arrays without sparse dimensions are no special case."""
-    indices = jnp.pad(indices, [(0, 0), (1, 0)])
-    return tuple(indices[:, d + 1] for d in (-1, *dims))
-
-
-def _scatter(data, indices, dims, sizes):
-    """A dense example in which the data are added at the indices into some dimensions."""
-    dense = jnp.zeros((1, *(sizes[d] for d in dims), *data.shape[1:]), data.dtype)
-    return dense.at[_columns(indices, dims)].add(data)[0]
-
-
-def _gather(dense, indices, dims):
-    """The elements of a dense example at the indices into some dimensions; 0 for padding."""
-    return dense[None].at[_columns(indices, dims)].get(mode="fill", fill_value=0)
-
-
-def _inside(indices, sizes):
-    """Which indices are not padding."""
-    return jnp.all(indices < _per_dimension(sizes, indices), -1)
-
-
-def _per_dimension(numbers, indices):
-    """A number for each sparse dimension, as one more row for `indices`."""
-    numbers = jnp.asarray(numbers).astype(indices.dtype)
-    return lax.expand_dims(numbers, range(indices.ndim - numbers.ndim))
-
-
-def _where(mask, data, other):
-    """`jnp.where` with a mask that has only the first dimensions of `data`, and with another value
-    that may have only the last."""
-    if np.ndim(other):
-        other = lax.expand_dims(other, range(data.ndim - other.ndim))
-    return jnp.where(lax.expand_dims(mask, range(mask.ndim, data.ndim)), data, other)
+from .util import (
+    columns_of,
+    gathered,
+    in_bounds,
+    nfold_vmap,
+    scattered,
+    where_rows,
+    without,
+)
 
 
 def make_bcoo(data, indices, shape, *flags) -> BCOO:
@@ -88,7 +55,7 @@ def make_bcoo(data, indices, shape, *flags) -> BCOO:
 def bcoo_todense(mat: BCOO) -> jnp.ndarray:
     """The dense array: the stored elements are added where they belong."""
     def example(data, indices):
-        return _scatter(data, indices, range(mat.n_sparse), mat.sparse_shape)
+        return scattered(data, indices, range(mat.n_sparse), mat.sparse_shape)
     return jnp.broadcast_to(nfold_vmap(example, mat.n_batch)(mat.data, mat.indices), mat.shape)
 
 
@@ -120,8 +87,8 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     def example(mask, count, mat):
         places = jnp.nonzero(mask[None], size=nse, fill_value=(1, *mask.shape))
         indices = jnp.stack(places, 1)[:, 1:].astype(index_dtype)
-        data = _gather(mat, indices, range(mask.ndim))
-        return _where(jnp.arange(nse) < count, data, 0), indices
+        data = gathered(mat, indices, range(mask.ndim))
+        return where_rows(jnp.arange(nse) < count, data, 0), indices
 
     return make_bcoo(*nfold_vmap(example, n_batch)(mask, count, mat), mat.shape, True, True)
 
@@ -133,7 +100,7 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The same array with its indices in order."""
     def order_of(indices):
-        return jnp.lexsort(_columns(indices, range(mat.n_sparse))[::-1])
+        return jnp.lexsort(columns_of(indices, range(mat.n_sparse))[::-1])
     order = nfold_vmap(order_of, mat.n_batch)(mat.indices)
     sort = nfold_vmap(lambda x, order: x[order], mat.n_batch)
     return make_bcoo(sort(mat.data, order), sort(mat.indices, order), mat.shape, True,
@@ -158,16 +125,16 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
         its number among them."""
         def example(indices):
             end = jnp.array((1, *sizes), indices.dtype)
-            rows = _where(_inside(indices, sizes), jnp.pad(indices, [(0, 0), (1, 0)]), end)
+            rows = where_rows(in_bounds(indices, sizes), jnp.pad(indices, [(0, 0), (1, 0)]), end)
             found, number = jnp.unique(rows, axis=0, return_inverse=True, size=nse, fill_value=end)
             return found[:, 1:], number.reshape(len(rows), 1)
         return nfold_vmap(example, mat.n_batch)(mat.indices)
 
     if nse is None:
-        needed = _inside(unique(mat.nse)[0], sizes).sum(-1)
+        needed = in_bounds(unique(mat.nse)[0], sizes).sum(-1)
         nse = checks.nse_of_unique(needed if sizes else jnp.ones((), int))
     found, number = unique(nse)
-    add = nfold_vmap(lambda data, number: _scatter(data, number, [0], [nse]), mat.n_batch)
+    add = nfold_vmap(lambda data, number: scattered(data, number, [0], [nse]), mat.n_batch)
     return make_bcoo(add(mat.data, number), found, mat.shape, True, True)
 
 
@@ -224,7 +191,7 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum along some dimensions. Along sparse ones, it is enough to drop their indices."""
     (batch, sparse, dense), n = _axes(mat, axes), mat.n_batch
-    data = _where(_inside(mat.indices, mat.sparse_shape), mat.data.sum(dense), 0)
+    data = where_rows(in_bounds(mat.indices, mat.sparse_shape), mat.data.sum(dense), 0)
     indices = jnp.delete(mat.indices, np.array(sparse, int), -1)
     for d in batch:
         data = jnp.broadcast_to(data, (*data.shape[:d], mat.shape[d], *data.shape[d + 1:]))
@@ -250,7 +217,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v) -> jnp.ndarray:
 
     def example(data, indices, v):
         indices = jnp.where(np.array([v.shape[:sp_mat.n_sparse]]) == 1, 0, indices)
-        return data * _gather(v, indices, range(sp_mat.n_sparse))
+        return data * gathered(v, indices, range(sp_mat.n_sparse))
 
     v = lax.expand_dims(v, range(sp_mat.ndim - v.ndim))
     return nfold_vmap(example, sp_mat.n_batch)(sp_mat.data, sp_mat.indices, v)
@@ -297,9 +264,9 @@ def _sparse_times_dense(mat, dense, contract, batch, dtype):
     columns = [d - n for d, _ in rows]
 
     def example(data, indices, dense):
-        terms = lax.dot_general(data, _gather(dense, indices, columns), (([], []), ([0], [0])),
+        terms = lax.dot_general(data, gathered(dense, indices, columns), (([], []), ([0], [0])),
                                 preferred_element_type=dtype)
-        return _scatter(terms, indices, without(range(mat.n_sparse), columns), mat.sparse_shape)
+        return scattered(terms, indices, without(range(mat.n_sparse), columns), mat.sparse_shape)
 
     result = nfold_vmap(example, n)(data, indices, dense)
     return result.sum([*range(n - len(summed), n)], dtype=dtype)
@@ -313,11 +280,12 @@ def _sparse_times_sparse(lhs, rhs, contract, batch, out):
     kept, kept2 = without(range(lhs.n_sparse), on), without(range(rhs.n_sparse), on2)
 
     def example(data, indices, data2, indices2):
-        pairs = _inside(indices, lhs.sparse_shape)[:, None]
+        pairs = in_bounds(indices, lhs.sparse_shape)[:, None]
         for d, e in zip(on, on2):
             pairs &= indices[:, None, d] == indices2[None, :, e]
         terms = jnp.where(pairs, data[:, None] * data2[None], 0).astype(out.dtype)
-        columns = [x[:, None] for x in _columns(indices, kept)] + [*_columns(indices2, kept2)[1:]]
+        columns = [x[:, None] for x in columns_of(indices, kept)]
+        columns += columns_of(indices2, kept2)[1:]
         columns = [jnp.broadcast_to(x, terms.shape).ravel() for x in columns]
         return terms.ravel(), jnp.stack(columns, 1)[:, 1:]
 
@@ -354,12 +322,12 @@ def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO
     unique = sparr.unique_indices if assume_unique is None else assume_unique
 
     def example(indices, arr):
-        data = _gather(arr, indices, range(sparr.n_sparse))
+        data = gathered(arr, indices, range(sparr.n_sparse))
         if unique:
             return data
         rows = jnp.pad(indices, [(0, 0), (1, 0)])
         first = jnp.unique(rows, axis=0, return_index=True, size=len(rows))[1]
-        return _where(jnp.zeros(len(rows), bool).at[first].set(True), data, 0)
+        return where_rows(jnp.zeros(len(rows), bool).at[first].set(True), data, 0)
 
     data = nfold_vmap(example, sparr.n_batch)(sparr.indices, arr)
     return make_bcoo(data, sparr.indices, sparr.shape, sparr.indices_sorted, sparr.unique_indices)
@@ -456,7 +424,7 @@ class BCOO(JAXSparse):
             zero = jnp.all(self.data == 0, [*range(self.n_batch + 1, self.data.ndim)])
             shared = [d for d in range(self.n_batch) if indices.shape[d] == 1]
             zero = jnp.all(zero, shared, keepdims=True)
-            indices = _where(~zero, indices, jnp.array(self.sparse_shape, indices.dtype))
+            indices = where_rows(~zero, indices, jnp.array(self.sparse_shape, indices.dtype))
         return bcoo_sum_duplicates(make_bcoo(self.data, indices, self.shape), nse)
 
     astype, reshape, sum, __getitem__ = map(_method, ("astype", "reshape", "sum", "__getitem__"))
@@ -507,121 +475,3 @@ sparse_rules[BCOO] = {
     lax.dot_general_p: bcoo_dot_general, lax.transpose_p: bcoo_transpose,
     lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
 }
-
-# ----------------------------------------------------------------------------------------------
-# The functions of buffers, which JAX's tests and libraries call under their private names
-
-
-def _bcoo_todense(data, indices, *, spinfo):
-    return make_bcoo(data, indices, spinfo.shape).todense()
-
-
-def _bcoo_fromdense(mat, *, nse, n_batch=0, n_dense=0, index_dtype=jnp.int32):
-    return bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
-                          index_dtype=index_dtype).buffers
-
-
-def _bcoo_dot_general(lhs_data, lhs_indices, rhs, *, dimension_numbers, preferred_element_type,
-                      lhs_spinfo):
-    return bcoo_dot_general(make_bcoo(lhs_data, lhs_indices, lhs_spinfo.shape), rhs,
-                            dimension_numbers=dimension_numbers,
-                            preferred_element_type=preferred_element_type)
-
-
-def _bcoo_rdot_general(lhs, rhs_data, rhs_indices, *, dimension_numbers, preferred_element_type,
-                       rhs_spinfo):
-    return bcoo_dot_general(lhs, make_bcoo(rhs_data, rhs_indices, rhs_spinfo.shape),
-                            dimension_numbers=dimension_numbers,
-                            preferred_element_type=preferred_element_type)
-
-
-def _bcoo_extract(indices, arr, *, assume_unique=True):
-    indices, arr = jnp.asarray(indices), jnp.asarray(arr)
-    n = indices.ndim - 2
-    dense = arr.shape[n + indices.shape[-1]:]
-    data = jnp.zeros((*indices.shape[:-1], *dense), arr.dtype)
-    return bcoo_extract(make_bcoo(data, indices, arr.shape), arr, assume_unique=assume_unique).data
-
-
-# ----------------------------------------------------------------------------------------------
-# Other numbers of batch and dense dimensions
-
-
-def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
-                       on_inefficient: str | None = "error") -> BCOO:
-    """The same array with other numbers of batch and dense dimensions.
-
-    Args:
-      mat: a sparse array.
-      n_batch, n_dense: the new numbers; by default, as they are.
-      on_inefficient: "error", "warn" or `None`: what happens if zeros would be stored because a
-        sparse dimension of more than one element becomes a batch or a dense one.
-
-    Raises:
-      SparseEfficiencyError: as `on_inefficient` says.
-      ValueError: the numbers do not fit the shape.
-    """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
-    if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
-        return mat
-    checks.layout(mat, n_batch, n_dense, on_inefficient, warnings.warn)
-    while mat.n_batch > n_batch:
-        mat = _batch_to_sparse(mat)
-    while mat.n_dense > n_dense:
-        mat = _dense_to_sparse(mat)
-    while mat.n_batch < n_batch:
-        mat = _sparse_to_batch(mat)
-    while mat.n_dense < n_dense:
-        mat = _sparse_to_dense(mat)
-    return mat
-
-
-def _batch_to_sparse(mat):
-    """The last batch dimension becomes the first sparse one."""
-    d, n = mat.n_batch - 1, mat.shape[mat.n_batch - 1]
-    data, indices = (jnp.broadcast_to(x, (*x.shape[:d], n, *x.shape[d + 1:]))
-                     for x in (mat.data, mat.indices))
-    column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), d)
-    indices = lax.concatenate([column, indices], indices.ndim - 1)
-    # An index is padding if it is too large in one dimension.
-    data, indices = (x.reshape(*x.shape[:d], n * mat.nse, *x.shape[d + 2:])
-                     for x in (data, indices))
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _dense_to_sparse(mat):
-    """The first dense dimension becomes the last sparse one."""
-    d = mat.n_batch + 1
-    size = mat.data.shape[d]
-    indices = jnp.broadcast_to(mat.indices[..., None, :], (
-        *mat.indices.shape[:-1], size, mat.n_sparse))
-    column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), d)
-    indices = lax.concatenate([indices, column], indices.ndim - 1)
-    data, indices = (x.reshape(*x.shape[:d - 1], mat.nse * size, *x.shape[d + 1:])
-                     for x in (mat.data, indices))
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _sparse_to_batch(mat):
-    """The first sparse dimension becomes the last batch one: each example keeps all elements, of
-    which those of others are padding."""
-    d, size = mat.n_batch, mat.sparse_shape[0]
-    indices = lax.expand_dims(mat.indices, [d])
-    own = indices[..., 0] == lax.expand_dims(jnp.arange(size, dtype=indices.dtype), [*range(d), -1])
-    data = _where(own, lax.expand_dims(mat.data, [d]), 0)
-    indices = _where(own, indices[..., 1:], _padding(mat)[1:])
-    return make_bcoo(data, indices, mat.shape)
-
-
-def _sparse_to_dense(mat):
-    """The last sparse dimension becomes the first dense one: rows of zeros but for one."""
-    size, d = mat.sparse_shape[-1], mat.n_batch + 1
-    own = mat.indices[..., -1:] == _per_dimension(np.arange(size), mat.indices)
-    return make_bcoo(_where(own, lax.expand_dims(mat.data, [d]), 0), mat.indices[..., :-1],
-                     mat.shape)
-
-
-def _padding(mat) -> Any:
-    """The index that marks padding: too large in every sparse dimension."""
-    return jnp.array(mat.sparse_shape, mat.indices.dtype)

@@ -128,16 +128,6 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """As `bcoo_sum_duplicates`."""
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse))
 
-
-def _bcsr_fromdense(mat, *, nse, n_batch=0, n_dense=0, index_dtype=jnp.int32):
-    return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
-                          index_dtype=index_dtype).buffers
-
-
-def _bcsr_todense(data, indices, indptr, *, spinfo):
-    return BCSR((data, indices, indptr), shape=spinfo.shape).todense()
-
-
 bcsr_fromdense, bcsr_todense = BCSR.fromdense, BCSR.todense
 sparse_rules[BCSR] = {
     **elementwise_rules, **call_rules, lax.dot_general_p: bcsr_dot_general,

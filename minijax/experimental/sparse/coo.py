@@ -148,22 +148,3 @@ def coo_matmat(mat: COO, B, *, transpose: bool = False) -> jnp.ndarray:
 
 
 coo_fromdense, coo_todense = COO.fromdense, COO.todense
-
-
-# The functions of buffers, which JAX's tests and libraries call under their private names
-
-
-def _coo_todense(data, row, col, *, spinfo):
-    return COO((data, row, col), shape=spinfo.shape).todense()
-
-
-def _coo_fromdense(mat, *, nse, index_dtype=jnp.int32):
-    return COO.fromdense(mat, nse=nse, index_dtype=index_dtype).buffers
-
-
-def _coo_matvec(data, row, col, v, *, spinfo, transpose=False):
-    return coo_matvec(COO((data, row, col), shape=spinfo.shape), v, transpose)
-
-
-def _coo_matmat(data, row, col, B, *, spinfo, transpose=False):
-    return coo_matmat(COO((data, row, col), shape=spinfo.shape), B, transpose=transpose)

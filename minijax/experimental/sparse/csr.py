@@ -125,22 +125,3 @@ def csr_matmat(mat: CSR, B, *, transpose: bool = False) -> jnp.ndarray:
 
 
 csr_fromdense, csr_todense = CSR.fromdense, CSR.todense
-
-
-# The functions of buffers, which JAX's tests and libraries call under their private names
-
-
-def _csr_todense(data, indices, indptr, *, shape):
-    return CSR((data, indices, indptr), shape=shape).todense()
-
-
-def _csr_fromdense(mat, *, nse, index_dtype=jnp.int32):
-    return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype).buffers
-
-
-def _csr_matvec(data, indices, indptr, v, *, shape, transpose=False):
-    return csr_matvec(CSR((data, indices, indptr), shape=shape), v, transpose)
-
-
-def _csr_matmat(data, indices, indptr, B, *, shape, transpose=False):
-    return csr_matmat(CSR((data, indices, indptr), shape=shape), B, transpose=transpose)

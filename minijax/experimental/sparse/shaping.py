@@ -22,20 +22,15 @@ from .. import _sparse_checks as checks
 from .bcoo import (
     BCOO,
     _axes,
-    _gather,
-    _inside,
     _mul,
-    _padding,
-    _per_dimension,
-    _where,
     bcoo_broadcast_in_dim,
     bcoo_sum_duplicates,
     bcoo_update_layout,
     make_bcoo,
-    nfold_vmap,
     sparse_rules,
 )
 from .transform import stack_rule
+from .util import gathered, in_bounds, nfold_vmap, padding_of, per_dimension, where_rows
 
 
 def _out_shape(function, *mats, **params) -> tuple[int, ...]:
@@ -110,12 +105,12 @@ def _cut_sparse(mat, data, indices, starts, sizes, steps):
     if not mat.n_sparse or (tuple(ends) == mat.sparse_shape and {*steps} == {1}):
         return make_bcoo(data, indices, sizes)
     start = jnp.stack([jnp.asarray(i).astype(indices.dtype) for i in starts])
-    start, step, end = (_per_dimension(x, indices) for x in (start, steps, ends))
+    start, step, end = (per_dimension(x, indices) for x in (start, steps, ends))
     moved = indices - start
     place = moved // step
     kept = (moved >= 0) & (moved % step == 0) & (place < end)
-    kept = jnp.all(kept, -1) & _inside(indices, mat.sparse_shape)
-    out = make_bcoo(_where(kept, data, 0), _where(kept, place, end), sizes)
+    kept = jnp.all(kept, -1) & in_bounds(indices, mat.sparse_shape)
+    out = make_bcoo(where_rows(kept, data, 0), where_rows(kept, place, end), sizes)
     if mat.nse > math.prod(ends):
         out = make_bcoo(*bcoo_sum_duplicates(out, math.prod(ends)).buffers, sizes)
     return out
@@ -144,9 +139,9 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     shape = _out_shape(lax.rev, operand, dimensions=tuple(dimensions))
     batch, sparse, dense = _axes(operand, dimensions)
     indices = lax.rev(operand.indices, batch)
-    last = _per_dimension(operand.sparse_shape, indices) - 1
-    chosen = _per_dimension(np.isin(np.arange(operand.n_sparse), sparse), indices) == 1
-    turned = chosen & _inside(indices, operand.sparse_shape)[..., None]
+    last = per_dimension(operand.sparse_shape, indices) - 1
+    chosen = per_dimension(np.isin(np.arange(operand.n_sparse), sparse), indices) == 1
+    turned = chosen & in_bounds(indices, operand.sparse_shape)[..., None]
     indices = jnp.where(turned, last - indices, indices)
     return make_bcoo(lax.rev(operand.data, (*batch, *dense)), indices, shape)
 
@@ -179,7 +174,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         return make_bcoo(*buffers, shape)
     end = jnp.array(shape[n:n + first.n_sparse], first.indices.dtype)
     starts = np.cumsum([0, *(mat.shape[dimension] for mat in operands)])
-    indices = [_where(_inside(mat.indices, mat.sparse_shape),
+    indices = [where_rows(in_bounds(mat.indices, mat.sparse_shape),
                       mat.indices.at[..., column].add(int(start)), end)
                for mat, start in zip(operands, starts)]
     return make_bcoo(lax.concatenate([mat.data for mat in operands], n),
@@ -190,7 +185,7 @@ def _with_nse(mat, nse):
     """The buffers, padded to a number of elements."""
     more, n = nse - mat.nse, mat.n_batch
     data = jnp.pad(mat.data, [(0, more if d == n else 0) for d in range(mat.data.ndim)])
-    padding = jnp.broadcast_to(_padding(mat), (*mat.indices.shape[:n], more, mat.n_sparse))
+    padding = jnp.broadcast_to(padding_of(mat), (*mat.indices.shape[:n], more, mat.n_sparse))
     return data, lax.concatenate([mat.indices, padding], n)
 
 
@@ -209,14 +204,15 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     sizes = shape[n:m]
     data = mat.data.reshape(*shape[:n], mat.nse, *shape[m:])
     indices = mat.indices.reshape(*shape[:n], mat.nse, mat.n_sparse)
-    inside = _inside(indices, mat.sparse_shape)
+    inside = in_bounds(indices, mat.sparse_shape)
     numbers = jnp.zeros(inside.shape, indices.dtype)
     for column, size in enumerate(mat.sparse_shape):
         numbers = numbers * size + indices[..., column]
     columns = jnp.unravel_index(jnp.where(inside, numbers, 0), (1, *sizes))[1:]
     indices = jnp.stack(columns, -1) if sizes else indices[..., :0]
-    indices = _where(inside, indices.astype(mat.indices.dtype), jnp.array(sizes, mat.indices.dtype))
-    return make_bcoo(_where(inside, data, 0), indices, shape)
+    dtype = mat.indices.dtype
+    indices = where_rows(inside, indices.astype(dtype), jnp.array(sizes, dtype))
+    return make_bcoo(where_rows(inside, data, 0), indices, shape)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -241,12 +237,13 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     from_left = np.array([[[b == 1 for b in rhs.sparse_shape]]], bool)
 
     def example(data, indices, data2, indices2):
-        inside, inside2 = _inside(indices, lhs.sparse_shape), _inside(indices2, rhs.sparse_shape)
+        inside = in_bounds(indices, lhs.sparse_shape)
+        inside2 = in_bounds(indices2, rhs.sparse_shape)
         left, right = indices[:, None], indices2[None]
         equal = jnp.all(left[..., shared] == right[..., shared], -1)
         equal = equal & inside[:, None] & inside2[None]
-        places = _where(equal, jnp.where(from_left, left, right), sizes)
-        terms = _where(equal, data[:, None] * data2[None], 0)
+        places = where_rows(equal, jnp.where(from_left, left, right), sizes)
+        terms = where_rows(equal, data[:, None] * data2[None], 0)
         count = len(indices) * len(indices2)
         return terms.reshape(count, *terms.shape[2:]), places.reshape(count, lhs.n_sparse)
 
@@ -258,7 +255,7 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers) -> jnp.ndarray
     """The elements of `lax.dot_general(A, B, …)` at the indices of a BCOO array: its data."""
     product, indices = lax.dot_general(A, B, dimension_numbers), jnp.asarray(indices)
     n_sparse = indices.shape[-1]
-    sample = nfold_vmap(lambda x, indices: _gather(x, indices, range(n_sparse)), indices.ndim - 2)
+    sample = nfold_vmap(lambda x, indices: gathered(x, indices, range(n_sparse)), indices.ndim - 2)
     return sample(product, indices)
 
 

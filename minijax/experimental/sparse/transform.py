@@ -14,36 +14,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from ... import lax
 from ... import numpy as jnp
 from ...core import api_util, batching, forward, jit, lowering, staging, transposition, tree
 from ...core.api import eval_shape
-from ...core.core import Primitive
+from ...core.core import Primitive, ShapedArray, typeof
 from ...core.jaxpr import ClosedJaxpr, Literal
 from ...core.primitives import ensure_array, make_primitive
 from ...core.util import split_list
 from ...custom_rules.jvp import custom_jvp, custom_jvp_call_p
 from .. import _sparse_checks as checks
-from .environment import (
-    SparseTrace,
-    SparseTracer,
-    SparsifyEnv,
-    SparsifyValue,
-    _is_value,
-    arrays_to_spvalues,
-    dense_type,
-    is_sparse,
-    on_tracers,
-    rule_for,
-    sparse_rules,
-    spvalues_to_arrays,
-    spvalues_to_avals,
-)
 
-__all__ = ["SparseTrace", "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues",
-           "eval_sparse", "is_sparse", "sparse_rules", "sparsify", "sparsify_raw",
-           "spvalues_to_arrays", "spvalues_to_avals", "todense", "todense_p"]
+sparse_rules: dict[type, dict[Primitive, Callable]] = {}
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether `x` is of a class that has sparse rules."""
+    return type(x) in sparse_rules
+
+
+def dense_type(x: Any) -> ShapedArray:
+    """The type that an array would have if it were dense."""
+    return ShapedArray(x.shape, x.dtype, typeof(x.data).weak_type) if is_sparse(x) else typeof(x)
+
+
+def rule_for(primitive: Primitive, classes: set[type]) -> Callable:
+    """What computes an equation with operands of these classes."""
+    rules = next((sparse_rules[cls] for cls in sparse_rules if cls in classes), None)
+    if rules is None:
+        return primitive.bind
+    return rules.get(primitive) or checks.no_rule(primitive)
 
 
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
@@ -51,14 +53,14 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
 
     Args:
       f: a function of pytrees of arrays.
-      use_tracer: run `f` on tracers, so that it can look at the values of dense arguments. By
-        default it is traced to a jaxpr first, and control flow may be sparsified.
+      use_tracer: `f` is always traced to a jaxpr, so it must be False.
 
     Returns:
       a function of pytrees of arrays, `BCOO`s and `BCSR`s. Further keyword arguments are static.
 
     Raises:
-      NotImplementedError: a primitive has no sparse rule, or its result would be dense.
+      NotImplementedError: a primitive has no sparse rule, or its result would be dense; or
+        `use_tracer` is true.
 
     >>> from minijax.experimental import sparse
     >>> M = sparse.BCOO.fromdense(jnp.arange(12).reshape(3, 4))
@@ -66,31 +68,15 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     >>> f(M, jnp.array([3, 4, 2]))
     Array([ 64,  82, 100, 118], dtype=int32)
     """
+    checks.no_tracer(use_tracer)
+
     @functools.wraps(f)
     def sparsified(*args, **params):
-        if use_tracer:
-            return on_tracers(functools.partial(f, **params), *args)
         leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
         leaves = [x if is_sparse(x) else jnp.asarray(x) for x in leaves]
         flat, out_tree = api_util.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
         closed = staging.jaxpr_of(flat, [*map(dense_type, leaves)])
         return out_tree().unflatten(eval_sparse(closed, *leaves))
-    return sparsified
-
-
-def sparsify_raw(f: Callable) -> Callable:
-    """As `sparsify`, for arrays that are values of an environment.
-
-    Returns:
-      a function of a `SparsifyEnv` and trees of its values, which returns the list of the values
-      of the results, and their tree.
-    """
-    def sparsified(spenv, *spvalues, **params):
-        leaves, in_tree = tree.tree_flatten(spvalues, is_leaf=_is_value)
-        flat, out_tree = api_util.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
-        closed = staging.jaxpr_of(flat, spvalues_to_avals(spenv, leaves))
-        outs = eval_sparse(closed, *spvalues_to_arrays(spenv, leaves))
-        return arrays_to_spvalues(spenv, outs), out_tree()
     return sparsified
 
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import lax
 from ... import numpy as jnp
 from ...core import api_util, tree
@@ -61,6 +63,52 @@ def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Cal
         mapped_fun = vmap(fun, treedef.unflatten(axes), out_axes)
         return mapped_fun(*treedef.unflatten(leaves))
     return batched
+
+
+# ----------------------------------------------------------------------------------------------
+# Gather and scatter
+
+
+def columns_of(indices, dims: Iterable[int]) -> tuple:
+    """The indices of an example into some sparse dimensions, as NumPy takes them, after indices
+    into one more dimension, of size 1. So arrays without sparse dimensions are no special case."""
+    indices = jnp.pad(indices, [(0, 0), (1, 0)])
+    return tuple(indices[:, d + 1] for d in (-1, *dims))
+
+
+def scattered(data, indices, dims, sizes):
+    """A dense example in which the data are added at the indices into some dimensions."""
+    dense = jnp.zeros((1, *(sizes[d] for d in dims), *data.shape[1:]), data.dtype)
+    return dense.at[columns_of(indices, dims)].add(data)[0]
+
+
+def gathered(dense, indices, dims):
+    """The elements of a dense example at the indices into some dimensions; 0 for padding."""
+    return dense[None].at[columns_of(indices, dims)].get(mode="fill", fill_value=0)
+
+
+def in_bounds(indices, sizes):
+    """Which indices are not padding."""
+    return jnp.all(indices < per_dimension(sizes, indices), -1)
+
+
+def per_dimension(numbers, indices):
+    """A number for each sparse dimension, as one more row for `indices`."""
+    numbers = jnp.asarray(numbers).astype(indices.dtype)
+    return lax.expand_dims(numbers, range(indices.ndim - numbers.ndim))
+
+
+def where_rows(mask, data, other):
+    """`jnp.where` with a mask that has only the first dimensions of `data`, and with another value
+    that may have only the last."""
+    if np.ndim(other):
+        other = lax.expand_dims(other, range(data.ndim - other.ndim))
+    return jnp.where(lax.expand_dims(mask, range(mask.ndim, data.ndim)), data, other)
+
+
+def padding_of(mat) -> Any:
+    """The index that marks padding: too large in every sparse dimension."""
+    return jnp.array(mat.sparse_shape, mat.indices.dtype)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Windows into sparse arrays: slices at many places (`gather`), and convolutions."""
+"""Windows into sparse arrays: slices at many places (`gather`)."""
 
 from __future__ import annotations
 
@@ -65,51 +65,4 @@ def bcoo_gather(operand: BCOO, start_indices, dimension_numbers: Any, slice_size
     return pieces
 
 
-def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation=None,
-                              rhs_dilation=None, dimension_numbers=None,
-                              feature_group_count: int = 1, batch_group_count: int = 1,
-                              precision=None, preferred_element_type=None,
-                              out_sharding=None) -> BCOO:
-    """As `lax.conv_general_dilated`, for sparse or dense operands with one spatial dimension, and
-    with one batch and one feature. The result is sparse, and not summed.
-
-    Raises:
-      NotImplementedError: strides, dilations, groups, or more batches or features.
-    """
-    options = {"window_strides": window_strides, "padding": padding, "lhs_dilation": lhs_dilation,
-               "rhs_dilation": rhs_dilation, "dimension_numbers": dimension_numbers,
-               "feature_group_count": feature_group_count, "batch_group_count": batch_group_count,
-               "precision": precision, "preferred_element_type": preferred_element_type,
-               "out_sharding": out_sharding}
-    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **options),
-                     _struct(lhs), _struct(rhs))
-    checks.convolution(lhs, rhs, out.shape, **options)
-    before = _padding_before(lhs, rhs, padding)
-    x, i = _elements(lhs)
-    y, j = _elements(rhs)
-    places = (i[:, None] + before - j[None]).ravel()
-    products = (x[:, None] * y[None]).ravel()
-    inside = places >= 0
-    products, places = jnp.where(inside, products, 0), jnp.where(inside, places, 0)
-    return BCOO((products[None, None], places[None, None, :, None]), shape=out.shape)
-
-
-def _padding_before(lhs, rhs, padding) -> int:
-    """How many zeros come before the first element."""
-    if isinstance(padding, str):
-        padding = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], (1,), padding)
-    return int(padding[0][0])
-
-
-def _elements(x):
-    """The elements of an operand and their places, of one spatial dimension."""
-    if not isinstance(x, BCOO):
-        x = jnp.asarray(x)[0, 0]
-        return x, jnp.arange(len(x), dtype=jnp.int32)
-    x = bcoo_update_layout(x, n_batch=2, n_dense=0, on_inefficient=None)
-    data, indices = x.data[0, 0], x.indices[0, 0, :, 0]
-    return jnp.where(indices < x.shape[-1], data, 0), indices  # without padding
-
-
-sparse_rules[BCOO] |= {lax.gather_p: bcoo_gather,
-                       lax.conv_general_dilated_p: bcoo_conv_general_dilated}
+sparse_rules[BCOO][lax.gather_p] = bcoo_gather
