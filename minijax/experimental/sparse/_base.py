@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from ... import numpy as jnp
 from ...custom_rules.vmappables import register_vmappable
@@ -62,14 +63,14 @@ class JAXSparse:
         return self.buffers, {name: getattr(self, name) for name in self._static}
 
     @classmethod
-    def tree_unflatten(cls, aux_data, children):
+    def tree_unflatten(cls, aux_data, children) -> Self:
         """The array with these buffers, which may be anything."""
         checks.aux_data(cls, aux_data, {*cls._static})
         self = object.__new__(cls)
         vars(self).update(zip(cls._buffers, children), **aux_data)
         return self
 
-    def rebuilt(self, buffers: Iterable, **static) -> JAXSparse:
+    def rebuilt(self, buffers: Iterable, **static) -> Self:
         """The array with other buffers, and perhaps another shape."""
         return type(self).tree_unflatten(self.tree_flatten()[1] | static, buffers)
 
@@ -79,7 +80,7 @@ class JAXSparse:
             buffer.block_until_ready()
         return self
 
-    def with_data(self, data) -> JAXSparse:
+    def with_data(self, data) -> Self:
         """The array with the same indices and other elements."""
         return self.rebuilt((data, *self.buffers[1:]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,14 +14,16 @@ from .. import _sparse_checks as checks
 from ._base import JAXSparse
 from .util import padding_of, per_dimension, where_rows
 
+S = TypeVar("S", bound=JAXSparse)
 
-def _rebuilt(mat: JAXSparse, data, indices) -> JAXSparse:
+
+def _rebuilt(mat: S, data, indices) -> S:
     """An array of the same shape, of whose indices nothing is known."""
     return mat.rebuilt((data, indices), indices_sorted=False, unique_indices=False)
 
 
-def bcoo_update_layout(mat: JAXSparse, *, n_batch: int | None = None, n_dense: int | None = None,
-                       on_inefficient: str | None = "error") -> JAXSparse:
+def bcoo_update_layout(mat: S, *, n_batch: int | None = None, n_dense: int | None = None,
+                       on_inefficient: str | None = "error") -> S:
     """The same array with other numbers of batch and dense dimensions.
 
     Args:
