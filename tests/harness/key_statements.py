@@ -6,16 +6,16 @@ import numpy as np
 
 from minijax.core.batching import defvectorized
 from minijax.core.core import Primitive
-from minijax.core.effects import (
-    Effect,
+from minijax.core.forward import defjvp_zero
+from minijax.core.jaxpr import Effect
+from minijax.core.lowering import register_lowering
+from minijax.experimental.key_reuse import _core
+from minijax.experimental.key_reuse._core import Forward, KeyReuseSignature, Sink
+from minijax.runtime.effect_sets import (
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
-from minijax.core.forward import defjvp_zero
-from minijax.core.lowering import register_lowering
-from minijax.experimental.key_reuse import _core
-from minijax.experimental.key_reuse._core import Forward, KeyReuseSignature, Sink
 
 
 class _KeyEffect(Effect):

@@ -11,13 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 from minijax._src._names import wait_for_tokens
 from minijax.core.api_util import ensure_index as _ensure_index
 from minijax.core.api_util import ensure_index_tuple as _ensure_index_tuple
-from minijax.core.api_util import ensure_str_tuple as _ensure_str_tuple
 from minijax.core.api_util import flatten_axes as _flatten_axes
 from minijax.core.jaxpr import ClosedJaxpr as _ClosedJaxpr
 from minijax.core.jaxpr import Jaxpr as _Jaxpr
 from minijax.core.tree import PyTreeDef as _PyTreeDef
 from minijax.core.tree import tree_leaves as _tree_leaves
 from minijax.debugging.monitoring import _durations, _events, _scalars, _time_spans
+from minijax.pytree.arguments import ensure_str_tuple as _ensure_str_tuple
 from minijax.remat import checkpoint_policies as _policies
 from minijax.runtime import compilation_cache as _cache
 

@@ -50,11 +50,6 @@ from ...random import keys as prng
 from ...random.gamma import random_gamma_p
 from ...random.settings import debug_key_reuse
 from ...remat import remat_p
-from ...runtime.effect_sets import (
-    control_flow_allowed_effects,
-    lowerable_effects,
-    remat_allowed_effects,
-)
 
 # ----------------------------------------------------------------------------------------------
 # Signatures
