@@ -172,7 +172,7 @@ test-here: $(VENV)/installed-test
 
 sample-here: $(VENV)/installed-test
 	$(BIN)/python --version
-	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample $(SAMPLE)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample $(SAMPLE)
 
 test-newest: $(VENV)/installed-test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade jax 'jaxlib<0.13'

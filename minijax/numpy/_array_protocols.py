@@ -68,7 +68,7 @@ def _is_ready(self) -> bool:
 
 def _buffer(self, flags: int) -> memoryview:
     """The contents as `memoryview(x)` shows them, from Python 3.12 on; they cannot be written."""
-    return np.asarray(self).data
+    return self.__array__().data  # `np.asarray(self)` would ask for this buffer
 
 
 def _copy_to_host_async(self) -> None:

@@ -45,6 +45,7 @@ class Absent:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __enter__ = __exit__ = _need
     __array__ = __str__ = __format__ = __setattr__ = __instancecheck__ = __subclasscheck__ = _need
     __hash__ = object.__hash__
+    __signature__ = property(lambda self: self._need() if running else None)
 
     def __repr__(self) -> str:
         return self._need() if running else f"<absent {self._text}>"

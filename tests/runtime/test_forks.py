@@ -7,6 +7,9 @@ import pytest
 from tests.processes import run
 
 FORK = """
+# From Python 3.12 on, each fork beside XLA's threads warns.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+
 def in_child(*works):
     child = os.fork()
     if child:
