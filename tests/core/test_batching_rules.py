@@ -1,6 +1,6 @@
 """Chapter 4: every primitive has a batching rule, and slices at starts that differ by example.
 
-The rules' results and equations are compared with JAX's in `tests/test_primitives.py`."""
+The rules' results and equations are compared with JAX's in `products/test_primitives.py`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The backward pass over a linear jaxpr, and which primitives have a rule for it.
 
-The rules' results are compared with JAX's in `tests/test_primitives.py`."""
+The rules' results are compared with JAX's in `products/test_primitives.py`."""
 
 from __future__ import annotations
 

@@ -95,37 +95,6 @@ def test_platform_dependent():
         np.float32(3))
 
 
-ERRORS = {
-    "broadcast": lambda m: m.lax.broadcast_like(X, X[:1, :3]),
-    "no platform": lambda m: m.lax.platform_dependent(1.0, tpu=m.lax.sin),
-    "two platforms": lambda m: m.lax.platform_dependent(1.0, gpu=m.lax.sin),
-    "no function": lambda m: m.lax.platform_dependent(1.0, cpu=3),
-    "no default function": lambda m: m.lax.platform_dependent(1.0, default=3),
-    "reps": lambda m: m.lax.tile(X, (2,)),
-    "exponent": lambda m: m.lax.reduce_precision(X, 0, 3),
-    "mantissa": lambda m: m.lax.reduce_precision(X, 5, -1),
-    "fractional bits": lambda m: m.lax.reduce_precision(X, 5.5, 1),
-    "traced bits": lambda m: m.jit(lambda n: m.lax.reduce_precision(X, n, 3))(5),
-    "fractional k": lambda m: m.lax.approx_max_k(X, 1.5),
-    "fractional reps": lambda m: m.lax.tile(X, (1.5, 1)),
-    "precision of ints": lambda m: m.lax.reduce_precision(INTS, 5, 3),
-    "mulhi of floats": lambda m: m.lax.mulhi(X, X),
-    "mulhi of two types": lambda m: m.lax.mulhi(INTS, INTS.astype(np.uint32)),
-    "no k": lambda m: m.lax.approx_max_k(X, 0),
-    "k too large": lambda m: m.lax.approx_max_k(X, 61),
-    "greatest of a scalar": lambda m: m.lax.approx_max_k(np.float32(1), 1),
-    "greatest of ints": lambda m: m.lax.approx_max_k(INTS, 1),
-    "no such dimension": lambda m: m.lax.approx_max_k(X, 1, 3),
-    "bits of floats": lambda m: m.lax.rng_bit_generator(np.arange(4, dtype=np.uint32), (2,),
-                                                        np.float32),
-}
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors(name):
-    both(lambda m: lambda: ERRORS[name](m))
-
-
 # ----------------------------------------------------------------------------------------------
 # Found by mutation testing
 

@@ -57,16 +57,3 @@ def test_accuracy_and_result_type():
                             np.ones(3, np.float32), (0,), out_sharding=None))
 
     both(program)
-
-
-ERRORS = {
-    "accuracy": lambda m: m.lax.exp(np.float32(1), accuracy=3),
-    "no tolerance": lambda m: m.lax.Tolerance(),
-    "negative tolerance": lambda m: m.lax.Tolerance(-1.0),
-    "no accuracy": lambda m: m.lax.neg(np.float32(1), accuracy=None),
-}
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors(name):
-    both(lambda m: lambda: ERRORS[name](m))

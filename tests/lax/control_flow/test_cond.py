@@ -71,40 +71,6 @@ def test_a_batched_predicate_keeps_infinite_derivatives_of_the_other_branch_out(
 
 # --- errors ---
 
-WRONG = {
-    "no_callable": lambda jx: lambda: jx.lax.cond(True, 1.0, 2.0),
-    "predicate_none": lambda jx: lambda: jx.lax.cond(None, lambda: 1, lambda: 2),
-    "predicate_list": lambda jx: lambda: jx.lax.cond([True], lambda: 1, lambda: 2),
-    "predicate_vector": lambda jx: lambda: jx.lax.cond(V > 0, lambda: 1, lambda: 2),
-    "predicate_text": lambda jx: lambda: jx.lax.cond("yes", lambda: 1, lambda: 2),
-    "predicate_complex": lambda jx: lambda: jx.lax.cond(1j, lambda: 1, lambda: 2),
-    "both_operands": lambda jx: lambda: jx.lax.cond(
-        True, lambda x: x, lambda x: x, 1.0, operand=2.0
-    ),
-    "dtypes": lambda jx: lambda: jx.lax.cond(True, lambda: 1, lambda: 2.0),
-    "shapes": lambda jx: lambda: jx.lax.cond(True, lambda: V, lambda: V[:2]),
-    "trees": lambda jx: lambda: jx.lax.cond(True, lambda: (1, 2), lambda: [1, 2]),
-    "keys": lambda jx: lambda: jx.lax.cond(True, lambda: {"a": 1}, lambda: {"b": 1}),
-    "lengths": lambda jx: lambda: jx.lax.cond(True, lambda: (1,), lambda: (1, 2)),
-    "no_array": lambda jx: lambda: jx.lax.cond(True, lambda: "a", lambda: "b"),
-    "python_bool": lambda jx: lambda: jx.lax.cond(True, lambda x: 1 if x else 2, lambda x: 1, 3),
-    "too_many_operands": lambda jx: lambda: jx.lax.cond(True, lambda x: x, lambda x: x, 1, 2),
-    "operand_no_array": lambda jx: lambda: jx.lax.cond(True, lambda x: 1, lambda x: 2, "text"),
-    "switch_no_branch": lambda jx: lambda: jx.lax.switch(0, []),
-    "switch_float": lambda jx: lambda: jx.lax.switch(0.0, [lambda: 1, lambda: 2]),
-    "switch_bool": lambda jx: lambda: jx.lax.switch(True, [lambda: 1, lambda: 2]),
-    "switch_vector": lambda jx: lambda: jx.lax.switch(np.arange(2), [lambda: 1, lambda: 2]),
-    "switch_text": lambda jx: lambda: jx.lax.switch("0", [lambda: 1, lambda: 2]),
-    "switch_no_callable": lambda jx: lambda: jx.lax.switch(0, [1, 2]),
-    "switch_dtypes": lambda jx: lambda: jx.lax.switch(0, [lambda: 1, lambda: 2, lambda: 3.0]),
-}
-
-
-@pytest.mark.parametrize("name", list(WRONG))
-@pytest.mark.parametrize("jit", [False, True])
-def test_error_class(name, jit):
-    both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
-
 
 def message(f):
     with pytest.raises(TypeError) as caught:
