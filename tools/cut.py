@@ -76,7 +76,7 @@ READING_ORDER = (
     "util", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "source", "compat.__init__", "compat.optional",
+CORE = ("core", "settings", "errors", "source",
         "runtime.__init__", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 

@@ -8,7 +8,7 @@ them to `Primitive.bind`. So there are two forms of an operation's parameters:
 * our rules take the *own* parameters: `eqn.own_params`;
 * libraries see the *listed* ones, `eqn.params`, and may hand over either form.
 
-The table `rules` has the difference, by primitive. The module that defines a primitive adds its
+The table `params_rules` has the difference, by primitive. The module that defines a primitive adds its
 row; `compat/params.py` has those of the core.
 """
 
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from ..core.core import params_rules
 
 
 class Rule(NamedTuple):
@@ -31,23 +33,10 @@ class Rule(NamedTuple):
     listed: Callable[[dict], dict]
 
 
-rules: dict[Any, Rule] = {}
-_marks: dict[Any, str] = {}  # of the rules: `own` is called for each equation
-
-
-def set_rule(primitive: Any, rule: Rule) -> None:
-    """Add a row to the table, or replace it."""
-    rules[primitive], _marks[primitive] = rule, rule.mark
-
-
-def own(primitive: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that our rules take, without what JAX lists besides."""
-    return rules[primitive].own(params) if _marks.get(primitive) in params else params
-
-
 def listed(primitive: Any, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters that JAX lists, for readers and interpreters outside of this package."""
-    return rules[primitive].listed(params) if primitive in rules else params
+    rule = params_rules.get(primitive)
+    return params if rule is None else rule.listed(params)
 
 
 def may_be_asked(primitive: Any, name: str,
@@ -63,18 +52,4 @@ def may_be_asked(primitive: Any, name: str,
             return {key: value for key, value in params.items() if key != name}
         return params
 
-    set_rule(primitive, Rule(name, without, lambda params: {name: None} | params))
-
-
-class WithParams:
-    """The base class of equations: their parameters as JAX lists them."""
-
-    __slots__ = ()
-
-    primitive: Any
-    own_params: dict[str, Any]
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Everything that is not an operand, as JAX lists it."""
-        return listed(self.primitive, self.own_params)
+    params_rules[primitive] = Rule(name, without, lambda params: {name: None} | params)

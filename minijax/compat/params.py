@@ -1,6 +1,6 @@
 """Parameters of primitives as libraries see them.
 
-Here are the rows of `optional.py` for the starters: what JAX's primitives can be asked for. Rule
+Here are the rows of `compat/optional.py` for the starters: what JAX's primitives can be asked for. Rule
 tables, as libraries see them, have rules that take the parameters that JAX lists.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 from ..core import batching, forward, transposition
-from ..core.core import Primitive
+from ..core.core import Primitive, own_params, params_rules
 from ..core.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
@@ -19,8 +19,7 @@ from ..core.primitives import (
     reduce_sum_p,
     reshape_p,
 )
-from . import optional
-from .optional import may_be_asked
+from .optional import listed, may_be_asked
 
 for primitive in (broadcast_in_dim_p, convert_element_type_p, reshape_p):
     may_be_asked(primitive, "sharding")
@@ -36,7 +35,7 @@ class RuleInJaxsForm(NamedTuple):
     own: Callable
 
     def __call__(self, *args, **params):
-        return self.own(*args, **optional.own(self.primitive, params))
+        return self.own(*args, **own_params(self.primitive, params))
 
 
 class RulesInJaxsForm(MutableMapping):
@@ -47,18 +46,18 @@ class RulesInJaxsForm(MutableMapping):
 
     def __getitem__(self, primitive: Primitive) -> Any:
         rule = self._rules[primitive]
-        if primitive not in optional.rules or not callable(rule):
+        if primitive not in params_rules or not callable(rule):
             return rule
         return RuleInJaxsForm(primitive, rule)
 
     def __setitem__(self, primitive: Primitive, rule: Callable) -> None:
         if type(rule) is RuleInJaxsForm and rule.primitive is primitive:
             self._rules[primitive] = rule.own  # the rule that was there is put back
-        elif primitive not in optional.rules:
+        elif primitive not in params_rules:
             self._rules[primitive] = rule
         else:
             self._rules[primitive] = lambda *args, **params: rule(
-                *args, **optional.listed(primitive, params))
+                *args, **listed(primitive, params))
 
     def __delitem__(self, primitive: Primitive) -> None:
         del self._rules[primitive]

@@ -27,7 +27,6 @@ import numpy as np
 from .. import errors
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
-from ..compat import optional
 from . import dtypes
 from .extension import Printed, hooks, text
 from .placements import placements
@@ -413,7 +412,7 @@ class Primitive:
     of the results from those of the arguments. Other chapters keep their rules in tables of
     their own, keyed by primitive.
 
-    `bind` also accepts the parameters that only JAX lists. `optional.own` removes them.
+    `bind` also accepts the parameters that only JAX lists. `own_params` removes them.
 
     Args:
       name: what jaxprs print.
@@ -442,7 +441,7 @@ class Primitive:
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
         try:
-            return state.trace.process_primitive(self, args, params and optional.own(self, params))
+            return state.trace.process_primitive(self, args, params and own_params(self, params))
         except Exception as error:
             hide_frames(error)
             raise
@@ -508,6 +507,17 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+
+# By a primitive: how the parameters that users see differ from those that our rules take. A rule is
+# an object with `mark`, `own` and `listed` (`compat/optional.py`).
+params_rules: dict[Primitive, Any] = {}
+
+
+def own_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that our rules take, from these or from those that JAX lists."""
+    rule = params_rules.get(primitive)
+    return params if rule is None or rule.mark not in params else rule.own(params)
 
 
 def missing_rule(primitive: Primitive, transformation: str, chapter: int) -> Exception:

@@ -23,9 +23,8 @@ from operator import attrgetter
 from typing import Any, final
 
 from ..checks import jaxpr as checks
-from ..compat import optional
 from ..source import SourceInfo, at_sources
-from .core import Primitive, ShapedArray
+from .core import Primitive, ShapedArray, own_params, params_rules
 from .extension import Printed, text
 from .primitives import ensure_array
 
@@ -164,7 +163,7 @@ class Record:
         return type(self)(**fields | changes)
 
 
-class JaxprEqn(optional.WithParams, Record, Printed):
+class JaxprEqn(Record, Printed):
     """`outvars = primitive[params] invars`
 
     Args:
@@ -185,12 +184,18 @@ class JaxprEqn(optional.WithParams, Record, Printed):
                  params: dict[str, Any], source_info: SourceInfo | None = None,
                  effects: frozenset | None = None):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
-        self.own_params, self.source_info = params and optional.own(primitive, params), source_info
+        self.own_params, self.source_info = params and own_params(primitive, params), source_info
         if effects is None:
             # A jaxpr returns a list, so a primitive that calls one has multiple results.
             can_have_effects = primitive.multiple_results or primitive.effects is not None
             effects = _effects_of(self) if can_have_effects else no_effects
         self.effects = effects
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Everything that is not an operand, as JAX lists it."""
+        rule = params_rules.get(self.primitive)
+        return self.own_params if rule is None else rule.listed(self.own_params)
 
     def _jaxprs(self) -> Iterator[Jaxpr]:
         """The jaxprs in the parameters."""

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.compat import optional
 from minijax.core import forward
+from minijax.core.core import params_rules
 from tests.oracle import ask, both, jax, subject
 from tests.oracle.primitives_table import ROWS, operands
 
@@ -321,4 +321,4 @@ def test_a_primitive_of_a_user_lists_what_it_was_given():
     p = minijax.extend.core.Primitive("sin")
     p.def_abstract_eval(lambda x: x)
     (eqn,) = minijax.make_jaxpr(p.bind)(X).eqns
-    assert eqn.params == {} and p not in optional.rules
+    assert eqn.params == {} and p not in params_rules

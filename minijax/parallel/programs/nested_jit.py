@@ -17,7 +17,7 @@ from typing import Any
 from ... import settings
 from ...compat import optional
 from ...core.array import Array
-from ...core.core import ShapedArray, typeof
+from ...core.core import ShapedArray, params_rules, typeof
 from ...core.extension import Extension, register
 from ...core.jaxpr import eval_jaxpr
 from ...core.jit import Spec, jit_p, program_of
@@ -64,7 +64,7 @@ def own_params(params: dict) -> dict:
     return {k: x for k, x in own.items() if k not in PARAMS}
 
 
-optional.set_rule(jit_p, optional.Rule("compiler_options_kvs", own_params, listed_params))
+params_rules[jit_p] = optional.Rule("compiler_options_kvs", own_params, listed_params)
 
 
 def said(entry: Any) -> Sharding | None:
