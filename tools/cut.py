@@ -26,7 +26,8 @@ LAST = 10  # the last chapter at which the package can be cut
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
     1: ("settings", "compat.config", "errors", "source", "text.differences", "text.documents",
-        "text.key_paths", "text.naming", "text.origins", "text.printing",
+        "text.key_paths", "text.naming", "text.locations", "text.scopes", "text.debug_info",
+        "text.origins", "text.printing",
         "compat.first_use", "compat.optional", "compat.typing", "compat.util",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "checks.tracebacks",
@@ -76,8 +77,7 @@ READING_ORDER = (
     "util", "boundary", "placements", "extension",
 )  # fmt: skip
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "source",
-        "runtime.__init__", "runtime.client")
+CORE = ("core", "settings", "errors", "source", "runtime.__init__", "runtime.client")
 FACADE_OF_THE_CORE = '''"""The engine of minijax, alone: `minijax.lax` has its operations."""
 
 from .core import operators as _operators  # arrays and tracers get theirs

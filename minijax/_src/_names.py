@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from numpy import dtype as DType
 
 from ..core.core import ShapedArray, eval_trace, state
-from ..source import count_as_user_code
-from ..source import exclude_from_user_code as register_exclusion
-from ..source import is_user_frame as include_frame
+from ..text.locations import count_as_user_code
+from ..text.locations import exclude_from_user_code as register_exclusion
+from ..text.locations import is_user_frame as include_frame
 
 Out = TypeVar("Out")
 

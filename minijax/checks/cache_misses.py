@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..settings import contexts, traced_settings
-from ..source import fun_sourceinfo, is_user_function, new_source_info
+from ..source import fun_sourceinfo
 from ..text.differences import Structure, treedef_differences
+from ..text.locations import is_user_function, new_source_info
 
 if TYPE_CHECKING:
     from ..core.core import ShapedArray

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ..errors import TypePromotionError
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 
 Node = Any  # as in the lattice: a np.dtype, or int, float or complex
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 
 if TYPE_CHECKING:
     from ..core.jaxpr import ClosedJaxpr

@@ -9,7 +9,7 @@ from typing import Any
 from .. import settings
 from ..core import dtypes
 from ..core.dtypes import ExtendedDType
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 
 
 def arraylike(name: str, args: Sequence[Any], is_arraylike: Callable[[Any], bool]) -> None:

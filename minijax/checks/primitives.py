@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core import dtypes
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from .core import not_a_value
 from .dtypes import FLOAT0
 

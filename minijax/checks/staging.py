@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..errors import UnexpectedTracerError
 from ..pytree.names import weak_arg_names
-from ..source import DebugInfo, format_location, fun_name, fun_sourceinfo
+from ..source import fun_name, fun_sourceinfo
+from ..text.debug_info import DebugInfo
 from ..text.differences import Structure
+from ..text.locations import format_location
 from ..text.origins import argument_name
 from .arguments import distinct_references, references_apart
 from .core import escaped

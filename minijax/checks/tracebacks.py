@@ -15,7 +15,8 @@ from types import FrameType, TracebackType
 
 from .. import settings
 from ..errors import UnfilteredStackTrace
-from ..source import is_helper_file, is_library_file
+from ..source import is_library_file
+from ..text.locations import is_helper_file
 
 _HIDDEN_FRAMES_NOTE = (
     "--------------------\nFor simplicity, minijax has removed its own frames from the traceback "

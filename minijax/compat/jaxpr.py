@@ -9,7 +9,8 @@ from ..checks import jaxpr as checks
 from ..core import later
 from ..core.core import Primitive, ShapedArray
 from ..core.jaxpr import Atom, ClosedJaxpr, EqnContext, Jaxpr, JaxprEqn, Var
-from ..source import SourceInfo, new_source_info
+from ..source import SourceInfo
+from ..text.locations import new_source_info
 from ..text.printing import Printer, PrintOptions, source_of
 
 

@@ -8,8 +8,8 @@ them to `Primitive.bind`. So there are two forms of an operation's parameters:
 * our rules take the *own* parameters: `eqn.own_params`;
 * libraries see the *listed* ones, `eqn.params`, and may hand over either form.
 
-The table `params_rules` has the difference, by primitive. The module that defines a primitive adds its
-row; `compat/params.py` has those of the core.
+The table `params_rules` of the core has the difference, by primitive. The module that defines a
+primitive adds its row; `compat/params.py` has those of the core.
 """
 
 from __future__ import annotations

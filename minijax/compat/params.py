@@ -1,7 +1,7 @@
 """Parameters of primitives as libraries see them.
 
-Here are the rows of `compat/optional.py` for the starters: what JAX's primitives can be asked for. Rule
-tables, as libraries see them, have rules that take the parameters that JAX lists.
+Here are the starters' rows of the table `params_rules`: what JAX's primitives can be asked for.
+Rule tables, as libraries see them, have rules that take the parameters that JAX lists.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from .core import (
 
 # chapter 5
 from .jaxpr import Atom, DropVar, Effects, Literal, Var, eval_jaxpr, no_effects
-from ..source import DebugInfo
+from ..text.debug_info import DebugInfo
 
 ParamDict = dict
 

@@ -69,11 +69,11 @@ class Extension:
         """The numbers and the names of static arguments, from those that the user gave."""
         return argnums, argnames
 
-    def debug_info(self, info: Any, fun: Callable, in_tree: Any, statics: Any,
+    def debug_info(self, traced_for: str, fun: Callable, in_tree: Any, statics: Any,
                    out_tree: Callable) -> Any:
-        """What is said of a function that is about to be traced: `info`, or with the names of its
+        """What messages say of a function that is about to be traced, such as the names of its
         arguments and results. `in_tree` is the structure of the traced (args, kwargs)."""
-        return info
+        return None
 
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.

@@ -24,7 +24,7 @@ import numpy as np
 from .. import settings
 from ..checks import staging as checks
 from ..checks.typecheck import check_jaxpr
-from ..source import DebugInfo, SourceInfo, own_source, source, user_location
+from ..source import SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import Array, as_array
 from .batching import batch_subtrace, matchaxis, unmapped_aval
@@ -114,7 +114,7 @@ class DynamicJaxprTrace(Trace):
 
     __slots__ = ("builder", "debug_info")
 
-    def __init__(self, debug_info: DebugInfo | None = None):
+    def __init__(self, debug_info: Any = None):
         super().__init__(None)
         self.staging = True
         self.builder = JaxprBuilder()
@@ -157,9 +157,6 @@ class DynamicJaxprTrace(Trace):
             return [DynamicJaxprTracer(self, var, location) for var in out]
         return DynamicJaxprTracer(self, out, location)
 
-    def __repr__(self):
-        return f"DynamicJaxprTrace({self.debug_info.func_name if self.debug_info else ''})"
-
 
 # Primitives that are not staged as one equation: (trace, args, params) -> result(s).
 staging_rules: dict[Any, Callable] = {}
@@ -179,7 +176,7 @@ staging_rules[convert_element_type_p] = _stage_conversion
 
 
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
-                   debug_info: DebugInfo | None = None,
+                   debug_info: Any = None,
                    copy_constants: bool = True) -> tuple[ClosedJaxpr, Any]:
     """Trace `fun` at arguments of these types: the jaxpr, and the static result.
 
@@ -219,7 +216,7 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
     return [trace.atom(out) for out in outs], static
 
 
-def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugInfo | None = None,
+def jaxpr_of(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: Any = None,
              copy_constants: bool = True) -> ClosedJaxpr:
     """`trace_to_jaxpr` for a function that returns a list of arrays, and nothing static."""
     return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info,

@@ -23,7 +23,7 @@ import numpy as np
 from .. import settings
 from ..checks import staging as checks
 from ..runtime import timed
-from ..source import DebugInfo, fun_name, fun_sourceinfo
+from ..source import fun_name
 from .api_util import flatten_fun, positive_argnums, split_statics, with_statics
 from .array import Array
 from .core import ShapedArray, Tracer, state
@@ -163,9 +163,9 @@ class TracedFunction:
         """Trace the function at arguments of these types."""
         fun, statics = self._fun, by_place(call.statics)
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
-        info = DebugInfo("jit", fun_sourceinfo(fun))
+        info = None
         for debug_info in hooks.debug_info:
-            info = debug_info(info, fun, call.in_tree, statics, out_tree)
+            info = debug_info("jit", fun, call.in_tree, statics, out_tree)
         with timed("jaxpr_trace", fun_name(fun)):
             jaxpr = jaxpr_of(flat_fun, in_avals, info)
         if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)

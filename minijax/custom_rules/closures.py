@@ -15,7 +15,8 @@ from ..core.jaxpr import eval_jaxpr
 from ..core.staging import jaxpr_of
 from ..core.tree import tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
-from ..source import DebugInfo, fun_sourceinfo
+from ..source import fun_sourceinfo
+from ..text.debug_info import DebugInfo
 
 
 @api_boundary

@@ -53,7 +53,8 @@ from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import infer_argnums_and_argnames, resolve_kwargs
 from ..pytree.functions import treedef_tuple
 from ..pytree.names import fun_signature, traced_info
-from ..source import DebugInfo, fun_name
+from ..source import fun_name
+from ..text.debug_info import DebugInfo
 from .linear_util import wrap_init
 
 # ----------------------------------------------------------------------------------------------

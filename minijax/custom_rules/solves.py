@@ -20,7 +20,8 @@ from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..core.util import split_list
 from ..lax.elementwise import neg
-from ..source import DebugInfo, fun_sourceinfo
+from ..source import fun_sourceinfo
+from ..text.debug_info import DebugInfo
 from .jvp import custom_jvp
 from .linear_functions import linear_transpose
 

@@ -15,7 +15,7 @@ from ..core.boundary import api_boundary
 from ..core.core import Tracer
 from ..core.primitives import stop_gradient_p
 from ..core.tree import tree_flatten, tree_map
-from ..source import is_user_frame
+from ..text.locations import is_user_frame
 from .callbacks import debug_callback_p, debug_effect, ordered_debug_effect, pure_callback
 
 

@@ -29,7 +29,7 @@ from ..parallel.programs.device_put import device_put_p
 from ..runtime.settings import no_execution
 from ..runtime.stages import not_executed
 from ..settings import State, add_traced, bool_state, choice_state, overrides
-from ..source import is_user_frame
+from ..text.locations import is_user_frame
 
 allow_f16_reductions = bool_state(
     "jax_allow_f16_reductions",

@@ -4,7 +4,10 @@
 from .. import source as _source
 
 # chapter 5
-from ..source import NameStack, SourceInfo, new_source_info
+from ..text.scopes import NameStack
+from ..source import SourceInfo
+from ..text.locations import exclude_from_user_code as _exclude_from_user_code
+from ..text.locations import new_source_info
 
 import contextlib as _contextlib
 
@@ -74,4 +77,4 @@ def user_context(traceback, *, name_stack=None):
 
 def register_exclusion(path: str) -> None:
     """Do not count the files of this path (a file, or a folder) as the user's code."""
-    _source.exclude_from_user_code(path)
+    _exclude_from_user_code(path)

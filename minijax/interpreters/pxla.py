@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 # chapter 14
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from ..parallel.meshes import mesh as _meshes
 from ..parallel.meshes.partition_spec import P as _P
 from ..runtime.jit_equations import UNSPECIFIED as _UNSPECIFIED

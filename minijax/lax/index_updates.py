@@ -14,7 +14,7 @@ from ..core.boundary import public
 from ..core.core import ArrayMethods, install_methods, typeof
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, ensure_array
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from . import indexing
 from .advanced_indexing import array_of_list, plan, take_index
 from .dtypes import safe_to_cast

@@ -52,7 +52,7 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from .bitwise import xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real

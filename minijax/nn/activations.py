@@ -27,7 +27,7 @@ from ..lax.special import erfc
 from ..numpy._arguments import ensure_arraylike, optional_axes, promote_numbers_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 
 # ----------------------------------------------------------------------------------------------
 # Activation functions

@@ -26,7 +26,7 @@ from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.sizes import integers, size_along
 from ..lax.slicing import dynamic_slice_in_dim
 from ..lax.windows import size_value
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from ._arguments import (
     canonical_axis,
     canonical_shape,

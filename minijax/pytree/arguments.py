@@ -15,7 +15,8 @@ from ..core.api_util import ensure_index_tuple, positive_argnums, split_statics
 from ..core.core import ShapedArray, typeof
 from ..core.extension import Extension, register
 from ..core.tree import PyTreeDef, tree_structure
-from ..source import DebugInfo, fun_sourceinfo
+from ..source import fun_sourceinfo
+from ..text.debug_info import DebugInfo
 from .names import fun_signature, leaf_names, weak_arg_names
 
 

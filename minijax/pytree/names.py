@@ -18,7 +18,8 @@ from ..core.api_util import positive_argnums, with_statics
 from ..core.extension import Extension, register
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list
-from ..source import DebugInfo, fun_sourceinfo
+from ..source import fun_sourceinfo
+from ..text.debug_info import DebugInfo
 from ..text.key_paths import KeyPath
 from .paths import keystr, leaf_paths, tree_leaves_with_path
 
@@ -139,8 +140,8 @@ def fun_signature(fun: Callable) -> Signature | None:
 class Names(Extension):
     """Traced functions have names for their arguments and results."""
 
-    def debug_info(self, info, fun, in_tree, statics, out_tree):
-        return traced_info(info.traced_for, fun, in_tree, statics, out_tree)
+    def debug_info(self, traced_for, fun, in_tree, statics, out_tree):
+        return traced_info(traced_for, fun, in_tree, statics, out_tree)
 
 
 register(Names())

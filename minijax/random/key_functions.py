@@ -21,7 +21,7 @@ from ..core.operators import with_own_arrays
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from ..lax.out_shardings import shardable
 from ..lax.sizes import canonical_shape
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from .keys import (
     IMPLEMENTATIONS,
     KeyTy,

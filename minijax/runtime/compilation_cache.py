@@ -26,7 +26,7 @@ from typing import Any
 
 from ..core.extension import Extension, register
 from ..settings import bool_state
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from . import tell, xla
 from .settings import number_state, string_state
 

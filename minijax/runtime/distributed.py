@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..settings import choice_state
-from ..source import user_stacklevel
+from ..text.locations import user_stacklevel
 from . import platforms, xla
 from .effects import effects_barrier
 

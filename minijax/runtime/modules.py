@@ -27,7 +27,7 @@ from ..core.lowering import (
     stored_contents,
     used_variables,
 )
-from ..source import NameStack
+from ..text.scopes import NameStack
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..source import format_location
 from . import printing
+from .locations import format_location
 
 
 def of_batched(tracer: Any) -> str:

@@ -19,10 +19,13 @@ from ..core.extension import Extension, register
 from ..core.forward import JVPTracer, LinearizeTracer, Zero
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from ..core.placements import placements
-from ..core.staging import DynamicJaxprTracer
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
 from ..core.tree import PyTreeDef
+from ..source import SourceInfo
 from . import origins
+from .locations import source_text
 from .printing import pretty_print, print_eqn
+from .scopes import NameStack
 
 # ----------------------------------------------------------------------------------------------
 # Atoms.
@@ -98,6 +101,11 @@ def trace_repr(trace: Any) -> str:
     return type(trace).__name__ + ("" if trace.parent is None else f"({trace.parent!r})")
 
 
+def staging_trace_repr(trace: Any) -> str:
+    """`DynamicJaxprTrace(f)`: with the name of the traced function."""
+    return f"DynamicJaxprTrace({trace.debug_info.func_name if trace.debug_info else ''})"
+
+
 def zero_repr(zero: Any) -> str:
     """`Zero(f32[3])`"""
     return f"Zero({zero.aval.str_short(True)})"
@@ -161,11 +169,12 @@ def format_array(x: Any, spec: str) -> str:
 # ----------------------------------------------------------------------------------------------
 # The table.
 
-texts: dict[tuple[type, str], Callable[..., str]] = {
+texts: dict[tuple[type, str], Callable[..., Any]] = {
     (ShapedArray, "__str__"): aval_str,
     (ShapedArray, "__repr__"): aval_repr,
     (PyTreeDef, "__repr__"): lambda treedef: f"PyTreeDef({treedef_text(treedef)})",
     (Trace, "__repr__"): trace_repr,
+    (DynamicJaxprTrace, "__repr__"): staging_trace_repr,
     (Tracer, "__repr__"): tracer_repr,
     (Tracer, "__format__"): format_tracer,
     (Tracer, "_origin_msg"): lambda tracer: "",
@@ -175,6 +184,8 @@ texts: dict[tuple[type, str], Callable[..., str]] = {
     (BatchTracer, "_origin_msg"): origins.of_batched,
     (DynamicJaxprTracer, "__repr__"): staged_tracer_repr,
     (DynamicJaxprTracer, "_origin_msg"): origins.of_staged,
+    (SourceInfo, "__str__"): source_text,
+    (SourceInfo, "name_stack"): lambda info: NameStack(info.names),
     (Zero, "__repr__"): zero_repr,
     (Array, "__repr__"): array_repr,
     (Array, "__str__"): array_str,

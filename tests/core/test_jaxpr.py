@@ -28,7 +28,8 @@ from minijax.core.jaxpr import (
     no_effects,
     open_jaxpr,
 )
-from minijax.source import SourceInfo, new_source_info
+from minijax.source import SourceInfo
+from minijax.text.locations import new_source_info
 from tests.oracle import jax
 
 jex = jax.extend.core

@@ -13,6 +13,7 @@ import pytest
 
 from minijax import errors, settings, source
 from minijax.core.boundary import api_boundary
+from minijax.text import locations
 from tests.oracle import jax
 
 JAX_NAMES = [name for name, value in vars(jax.errors).items()
@@ -81,7 +82,7 @@ def inside_minijax(text, **names):
 def test_the_summary_names_the_innermost_line_of_the_user():
     internal = inside_minijax("def call(f): return f()", f=None)
     line = inspect.currentframe().f_lineno + 1
-    summary = internal.call(source.user_frame_summary)
+    summary = internal.call(locations.user_frame_summary)
     name = "test_the_summary_names_the_innermost_line_of_the_user"
     assert summary == f"{os.path.relpath(__file__)}:{line} ({name})"
 
@@ -94,23 +95,23 @@ def test_the_standard_library_is_not_the_user():
             result.append(call_from_library())
             return x
         call_from_library = inside_minijax("def call(): return summary()",
-                                           summary=source.user_frame_summary).call
+                                           summary=locations.user_frame_summary).call
         threading.Thread(target=key, args=(1,)).run()
 
     work()
     assert result[0].endswith("(key)")
-    assert not source._is_user_file(threading.__file__)
-    assert not source._is_user_file("<frozen importlib._bootstrap>")
-    assert source._is_user_file(np.__file__)
+    assert not source.is_user_file(threading.__file__)
+    assert not source.is_user_file("<frozen importlib._bootstrap>")
+    assert source.is_user_file(np.__file__)
 
 
 def test_a_thread_without_user_code_has_an_empty_summary():
     call = inside_minijax("def call(): out.append(summary())", out=(out := []),
-                          summary=source.user_frame_summary).call
+                          summary=locations.user_frame_summary).call
     thread = threading.Thread(target=call)
     thread.start()
     thread.join()
-    assert out == [""] and source.format_location(None) == ""
+    assert out == [""] and locations.format_location(None) == ""
 
 
 # -- Tracebacks --------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_warnings_point_at_the_users_line():
         "import warnings\n"
         "def public(): helper()\n"
         "def helper(): warnings.warn('look', stacklevel=stacklevel())",
-        stacklevel=source.user_stacklevel)
+        stacklevel=locations.user_stacklevel)
     line = inspect.currentframe().f_lineno + 2
     with pytest.warns(UserWarning) as caught:
         library.public()

@@ -20,8 +20,9 @@ from minijax.core.jaxpr import (
     Literal,
     Var,
 )
-from minijax.source import SourceInfo, new_source_info
+from minijax.source import SourceInfo
 from minijax.text import printing
+from minijax.text.locations import new_source_info
 from tests.core.real_jaxprs import both_texts, converted, jax_text
 from tests.counting import calls_in
 from tests.oracle import jax, jnp

@@ -29,7 +29,8 @@ from ...runtime.effect_sets import (
     remat_allowed_effects,
 )
 from ...runtime.structs import ShapeDtypeStruct
-from ...source import format_location, user_location
+from ...source import user_location
+from ...text.locations import format_location
 from ...text.printing import pp_rules
 
 # ----------------------------------------------------------------------------------------------

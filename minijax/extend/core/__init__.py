@@ -41,7 +41,7 @@ from ...core.jaxpr import (
     jaxprs_in_params,
     no_effects,
 )
-from ...source import DebugInfo
+from ...text.debug_info import DebugInfo
 
 # chapter 8
 from . import primitives

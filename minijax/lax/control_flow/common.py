@@ -42,7 +42,8 @@ from ...pytree.names import traced_info, weak_arg_names
 from ...pytree.paths import keystr, leaf_paths
 from ...runtime.effect_sets import EffectTypeSet, control_flow_allowed_effects
 from ...runtime.platforms import canonical_platform, program_platform
-from ...source import DebugInfo, fun_sourceinfo
+from ...source import fun_sourceinfo
+from ...text.debug_info import DebugInfo
 from .. import elementwise as lax
 from .tokens import with_token
 

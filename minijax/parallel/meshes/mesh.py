@@ -30,7 +30,7 @@ from ...checks.sequences import iterable
 from ...core.boundary import public
 from ...runtime.devices import devices as all_devices
 from ...settings import Override, State, add_traced
-from ...source import user_stacklevel
+from ...text.locations import user_stacklevel
 from .interned import Immutable, interned
 from .mesh_utils import create_device_mesh, mesh_sizes
 

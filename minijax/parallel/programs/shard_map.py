@@ -16,7 +16,8 @@ from ...pytree.arguments import argument_avals
 from ...pytree.names import arg_names
 from ...runtime.jit import jit
 from ...settings import trace_context
-from ...source import DebugInfo, fun_sourceinfo, wraps
+from ...source import fun_sourceinfo, wraps
+from ...text.debug_info import DebugInfo
 from ..meshes.mesh import AbstractMesh, Mesh
 from ..meshes.partition_spec import P
 from ..types.varying_axes import as_summands_along, varying

@@ -19,7 +19,7 @@ from ...lax.linalg.solve import check_shapes, times_vectors
 from ...lax.staged import staged
 from ...numpy import linalg
 from ...runtime.jit import jit
-from ...source import user_stacklevel
+from ...text.locations import user_stacklevel
 from ._factorizations import cho_factor, inexact, schur
 
 
