@@ -110,9 +110,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
         return (Array(value, row) for value in self._numpy())
 
-    def __setitem__(self, index, value):
-        checks.immutable(self)
-
     def _plain_text(self):
         return f"Array({np.asarray(self)}, dtype={self.dtype.name})"
 

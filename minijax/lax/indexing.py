@@ -19,6 +19,7 @@ from ..checks.array import immutable
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.array import Array
+from ..core.boundary import public
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
@@ -323,11 +324,13 @@ def _take_static(x, cuts):
     return rev(x, backwards) if backwards else x
 
 
-def _setitem(tracer, index, value):
-    if type(tracer.aval) not in indexing_of:
-        immutable(tracer)
-    indexing_of[type(tracer.aval)].set(tracer, index, value)
+@public
+def _setitem(x, index, value):
+    """`x[index] = value`, for tracers of references. Arrays have no such method: here they get one
+    that says what to write instead."""
+    if type(x.aval) not in indexing_of:
+        immutable(x)
+    indexing_of[type(x.aval)].set(x, index, value)
 
 
-install_methods({"__getitem__": getitem})
-install_methods({"__setitem__": _setitem}, Tracer)
+install_methods({"__getitem__": getitem, "__setitem__": _setitem})

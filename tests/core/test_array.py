@@ -32,6 +32,14 @@ def test_numpy_reads_an_array_in_few_calls(read):
     assert calls_in(lambda: read(as_array(np.float32([1, 2])))) < 60
 
 
+def test_an_array_cannot_be_assigned_to():
+    """In the core alone this is Python's own error; the whole library says what to write instead."""
+    x = as_array(np.float32([1, 2]))
+    with pytest.raises(TypeError, match="item assignment"):
+        x[0] = 3.0
+    assert x.tolist() == [1.0, 2.0]
+
+
 def numbers(shape, dtype):
     """Small values, none of them whole in floating point."""
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7 + 1
