@@ -26,7 +26,7 @@ from .types.join import (
     tangent_hint,
 )
 from .types.placement import varying_axes
-from .types.stablehlo import check_sliced, part_lowered
+from .types.stablehlo import part_lowered
 from .types.varying_axes import join_varying, pcast_text, varying_like, varying_tangent_hint
 
 
@@ -53,7 +53,6 @@ class Answers(AllPlacements):
     of_jit = staticmethod(shardings_of_jit)
     jit_params = staticmethod(jit_params)
     part_lowered = staticmethod(part_lowered)
-    check_sliced = staticmethod(check_sliced)
     formats = staticmethod(program_formats)
     check_arguments = staticmethod(check_arguments)
 

@@ -19,6 +19,7 @@ import functools
 import os
 import re
 import struct
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -202,21 +203,25 @@ def _make_room(folder: str, size: int) -> None:
 # Looking up and keeping
 
 
-def load_or_compile(compile: Callable, text: str, options: Any,
-                    devices: Sequence) -> Any:
+def _path(text: str, options: Any, devices: Sequence, prefix: str = "") -> str | None:
+    """The path of a file for a module; `None` if nothing is kept."""
+    if not (directory.value and enable.value and max_size.value != 0):
+        return None
+    return os.path.join(directory.value, prefix + file_name(text, options, devices))
+
+
+def load_or_compile(compile: Callable, text: str, options: Any, devices: Sequence) -> Any:
     """What `compile()` returns, or the same from a file.
 
     Args:
       compile: compiles the module `text` with these `options` for these `devices`.
     """
-    folder = directory.value
     if not enable.value:
         _tell_once("task_disabled_cache")
-    if not (folder and enable.value and max_size.value != 0):
+    if (path := _path(text, options, devices)) is None:
         return compile()
     _tell_once("tasks_using_cache")
     _tell("compile_requests_use_cache")
-    path = os.path.join(folder, file_name(text, options, devices))
     there = False
     with _only_warned("could not be used", path):
         data = _read(path)
@@ -272,11 +277,20 @@ def _keep(path, program, seconds):
 _CHOICE = "autotune-"  # what the name of a choice's file begins with
 
 
-def choice_file(text: str, options: Any, devices: Sequence) -> str | None:
-    """The path of the file with the autotuner's choice for a module; `None` if nothing is kept."""
-    if not (directory.value and enable.value and max_size.value != 0):
-        return None
-    return os.path.join(directory.value, _CHOICE + file_name(text, options, devices))
+def recall_choice(text: str, options: Any, devices: Sequence) -> bytes | None:
+    """What the autotuner chose for a module; `None` if the folder does not have it."""
+    if (path := _path(text, options, devices, _CHOICE)) is not None:
+        with _only_warned("could not be used", path):
+            data = _read(path)
+            return None if data is None else unpack(os.path.basename(path), data)[0]
+    return None
+
+
+def keep_choice(text: str, options: Any, devices: Sequence, choice: bytes) -> None:
+    """Write what the autotuner chose for a module."""
+    if (path := _path(text, options, devices, _CHOICE)) is not None:
+        with _only_warned("was not written", path):
+            _keep(path, choice, 0.0)
 
 
 def count_choices() -> int:
@@ -305,31 +319,10 @@ def _only_warned(what: str, path: str) -> Iterator[None]:
                           stacklevel=user_stacklevel())
 
 
-class _Folder:
-    """The folder as an object (`Extension.program_cache`)."""
-
-    def load_or_compile(self, compile, text, options, devices):
-        return load_or_compile(compile, text, options, devices)
-
-    def recall_choice(self, text, options, devices):
-        path = choice_file(text, options, devices)
-        if path is not None:
-            with _only_warned("could not be used", path):
-                data = _read(path)
-                return None if data is None else unpack(os.path.basename(path), data)[0]
-        return None
-
-    def keep_choice(self, text, options, devices, choice):
-        path = choice_file(text, options, devices)
-        if path is not None:
-            with _only_warned("was not written", path):
-                _keep(path, choice, 0.0)
-
-
 class CompilationCache(Extension):
     """Programs are looked up on disk before XLA compiles them."""
 
-    program_cache = _Folder()
+    program_cache = sys.modules[__name__]
 
 
 register(CompilationCache())

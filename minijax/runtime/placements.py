@@ -77,7 +77,7 @@ class AllPlacements(Placements):
     def of_jit(self, placement: Any) -> Any:
         """What the user asked for with `in_shardings` and its like, as a hashable object with
         the methods `check_call`, `check_results`, `params`, `of_program` and `placed`."""
-        raise NotImplementedError("AllPlacements of jitted functions come with chapter 14.")
+        raise NotImplementedError("Shardings of jitted functions come with chapter 14.")
 
     def jit_params(self) -> dict:
         """More parameters of an equation of `jit`, which tell in what context it was traced."""
@@ -86,9 +86,6 @@ class AllPlacements(Placements):
     def part_lowered(self, ctx: Any, part: Any, whole: Any) -> Any:
         """Rows, or one row, of a lowered array of the type `whole`, placed as that array is."""
         return part
-
-    def check_sliced(self, aval: Any) -> None:
-        """Raise an error if a loop cannot slice arrays of this type."""
 
     def formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
         """The formats of a compiled program's arguments and results, and that of an unused

@@ -8,7 +8,6 @@ Each stage shows what it holds: the jaxpr, the StableHLO text, the optimised pro
 from __future__ import annotations
 
 import re
-import types
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -341,13 +340,6 @@ class Compiled(Stage):
     def output_formats(self) -> Any:
         """The layouts and shardings of the results: a pytree like the result."""
         return self.out_tree.unflatten(placements().formats(self._program)[1])
-
-    @property
-    def _executable(self) -> types.SimpleNamespace:
-        """What JAX's tests look at: which arguments the program needs, and their types."""
-        kept = [*self._program.kept]
-        return types.SimpleNamespace(_kept_var_idx={*kept},
-                                     in_avals=[self._program.in_avals[i] for i in kept])
 
     def runtime_executable(self) -> Any:
         """jaxlib's own object."""

@@ -77,8 +77,6 @@ def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
         return xs
     out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
     starts, options = _starts(ctx, start, out), f", sizes = {[*out.shape]}"
-    if xs.aval.placement is not None:
-        placements().check_sliced(xs.aval)
     return ctx.op(typed_text("dynamic_slice", [xs, *starts], out, options), out)
 
 

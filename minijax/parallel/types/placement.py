@@ -91,7 +91,10 @@ class Placement(Immutable):
         return self.changed(unreduced=self.reduced, reduced=self.unreduced)
 
     def check_whole(self, axis: int) -> None:
-        """Raise a ValueError if a dimension is split that a loop runs along."""
+        """Raise an error if a loop cannot run along a dimension: a ValueError if it is split."""
+        if self.unreduced:
+            raise NotImplementedError("scan: there is no rule for xs that are unreduced. Make the "
+                                      "sum first, by `jax.sharding.reshard`.")
         if self.entries and self.entries[axis] is not None:
             raise ValueError(f"scan: the {axis}th dimension of all xs should be replicated, since "
                              f"the loop runs along it. Got {P(*self.entries)}. Reshard xs first, "

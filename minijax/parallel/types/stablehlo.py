@@ -194,15 +194,7 @@ def _summands_of_scalar(ctx, x, aval):
     return as_summands(ctx, Value(x.name, x.aval), NamedSharding(mesh, spec), mesh)
 
 
-# Rows of arrays of summands are summands. XLA has no dynamic slices of them.
-
-
-def check_sliced(aval: ShapedArray) -> None:
-    """`Placements.check_sliced`."""
-    if _summed_mesh(aval):
-        raise NotImplementedError(f"scan: there is no rule for xs that are unreduced, as "
-                                  f"{aval.str_short(True)}. Make the sum first, by "
-                                  "`jax.sharding.reshard`.")
+# Rows of arrays of summands are summands.
 
 
 def part_lowered(ctx: Body, part: Value, whole: ShapedArray) -> Value:
