@@ -129,7 +129,8 @@ IGNORED: dict[str, dict[str, str]] = {
         "numpy.histogram_bin_edges": "weights",
     },
     "JAX chooses between algorithms of an accelerator; here there is one": {
-        "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations eps",
+        "scipy.linalg.svd": "lapack_driver", "scipy.linalg.eigh_tridiagonal": "tol key",
+        "scipy.linalg.polar": "max_iterations eps",
         "scipy.linalg.expm_frechet": "method",
         "lax.scan": "_split_transpose",
         "lax.approx_max_k": "reduction_input_size_override",

@@ -75,6 +75,14 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
             "VJPHiPrimitive",
         "`shard_map` takes arrays only. Pass it those of the value.": "HiPspec",
     },
+    "scipy.linalg": {
+        "`scipy.linalg` has it: the matrix depends on few numbers, which are known.":
+            """companion convolution_matrix fiedler fiedler_companion helmert invhilbert invpascal
+            leslie pascal""",
+        "`schur(a, output='complex')` has the complex form.": "rsf2csf",
+    },
+    "scipy.special": {
+        "JAX will drop it. `sph_harm_y` has spherical harmonics.": "lpmn lpmn_values"},
     "extend.linear_util": {
         "`functools.cache` remembers results, and a flag tells which transformation ran.":
             "cache merge_linear_aux"},

@@ -26,8 +26,6 @@ CALLS = {
     "nanquantile": lambda jnp, scipy: jnp.nanquantile(X, V[:1], axis=0),
     "quantile with weights": lambda jnp, scipy: jnp.quantile(
         X, V, axis=1, weights=V, method="inverted_cdf"),
-    "lpmn": lambda jnp, scipy: scipy("special").lpmn(2, 2, V),
-    "lpmn_values": lambda jnp, scipy: scipy("special").lpmn_values(2, 2, V, True),
     "bessel_jn": lambda jnp, scipy: scipy("special").bessel_jn(V, v=2),
     "rankdata": lambda jnp, scipy: scipy("stats").rankdata(V),
     "stft": lambda jnp, scipy: scipy("signal").stft(np.ones(64, "f"), nperseg=16)[2],

@@ -55,22 +55,16 @@ solve_sylvester(sp, -sp, q) | solve_sylvester(sp, q, q, method="a") | solve_sylv
 expm(q) | expm(big) | expm(t) | expm(lo.T, upper_triangular=True) | expm(1e4 * big) | expm(i) | expm(m) | expm(h)
 expm(0.1 * q) | expm_frechet(q, w[:, :1] * q) | expm_frechet(q, m)
 sqrtm(sp) | sqrtm(q) | sqrtm(q, 2) | funm(c, jnp.exp, disp=False) | funm(m, jnp.sin)
-rsf2csf(rot, i[:, :3] / 2) | rsf2csf(t, t) | rsf2csf(m, m) | rsf2csf(q, i)
 polar(q) | polar(m, "left") | polar(m) | polar(t, method="svd") | polar(m, "left", method="svd") | polar(x)
 polar(q, "a") | polar(q, method="a") | polar(cp @ c, eps=1e-3)
-eigh_tridiagonal(d, k) | eigh_tridiagonal(d.astype(complex), kc)
+[abs(x) for x in eigh_tridiagonal(d, k)] | [abs(x) for x in eigh_tridiagonal(d.astype(complex), kc)]
 eigh_tridiagonal(d, k, select="i", select_range=(1, 3), eigvals_only=True) | eigh_tridiagonal(d, k, select="v") | eigh_tridiagonal(d, k, select="a", tol=0.1, eigvals_only=True)
 eigh_tridiagonal(d, k, select="i") | eigh_tridiagonal(d, k, select="z") | eigh_tridiagonal(d, kc) | eigh_tridiagonal(d[:1], k[:0])
 eigh_tridiagonal(i[0], i[0, :2]) | eigh_tridiagonal(ones, zz, eigvals_only=True)
 block_diag(q, x, 2.0) | block_diag() | block_diag(i, m) | block_diag(t) | block_diag(c, b)
 toeplitz(x, v) | toeplitz(kc) | toeplitz("a") | toeplitz(x[:0], v)
 hankel(x) | hankel(m, v) | hankel(2.0) | hankel(x, 2.0) | hankel(i[0], h) | circulant(x) | circulant(m)
-leslie(v, x) | leslie(w, q[:, :2]) | leslie(x, v) | leslie(i[0], x[:2]) | companion(v) | companion(x[:1])
-fiedler(v) | fiedler(i) | fiedler(2.0) | fiedler_companion(d)
-fiedler_companion(x[:1]) | fiedler_companion(x[:0])
-convolution_matrix(x, 4) | convolution_matrix(x, 2, "same") | convolution_matrix(m, 5, "valid") | convolution_matrix(x, 0) | convolution_matrix(x, 2, "a")
-convolution_matrix(v, 3, mode="valid") | convolution_matrix(kc, 3, "same") | convolution_matrix(2.0, 3)
-hilbert(3) | invhilbert(3) | pascal(4) | pascal(3, "lower") | pascal(3, "a") | invpascal(3, "upper") | invpascal(3) | invpascal(3, "a") | helmert(4) | helmert(3, full=True) | helmert(0) | hadamard(4) | hadamard(2, float) | hadamard(3)
+hilbert(3) | hadamard(4) | hadamard(2, float) | hadamard(3)
 dft(4) | dft(3, "n") | dft(3, "sqrtn") | dft(3, "a") | dft(3, dtype=float)
 """)
 
@@ -89,8 +83,8 @@ def test_values(row):
 
 
 # Jaxprs that are not JAX's: other algorithms for the same numbers, and solves (see numpy.linalg).
-OTHER_TEXT = re.compile(r"^(expm|sqrtm|funm|rsf2csf|polar|eigh_tridiagonal|toeplitz|hankel|circulant|fiedler_"
-                        r"|convolution_matrix|solve\(|inv|solve_sylvester|lu_solve|qr_multiply|block_diag\(\)|leslie|companion|det|dft|helmert)")
+OTHER_TEXT = re.compile(r"^(expm|sqrtm|funm|polar|\[abs|eigh_tridiagonal|toeplitz|hankel|circulant|solve\(|inv"
+                        r"|solve_sylvester|lu_solve|qr_multiply|block_diag\(\)|det|dft)")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -122,46 +116,6 @@ def test_eigenvectors_of_equal_eigenvalues():
     T = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
     np.testing.assert_allclose(T @ vectors, vectors * values, atol=2e-5)
 
-
-@pytest.mark.daily(3)
-@pytest.mark.parametrize("select_range", [(0, 3), (1, 2), (3, 3)])
-@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_derivatives_of_a_tridiagonal_matrix_are_those_of_the_dense_one(dtype, select_range):
-    """JAX differentiates the bisection, whose derivative is that of its first bounds."""
-    d, d_dot = np.array([[4.0, 3, 2, -1], [0.9, -0.3, 0.7, 0.4]])
-    e, e_dot = np.array([[1.3, -0.8, 0.5], [0.2, 0.5, -0.6]]).astype(dtype)
-    if dtype == np.complex128:
-        e, e_dot = e + 1j * np.array([0.2, 0.4, -0.3]), e_dot + 1j * np.array([-0.1, 0.3, 0.2])
-    first, last = select_range
-    select = {"select": "i", "select_range": select_range}
-
-    def projections(vectors):
-        return jnp.einsum("ik,jk->kij", vectors, vectors.conj())
-
-    def tridiagonal(d, e):
-        values, vectors = subject.scipy.linalg.eigh_tridiagonal(d, e, **select)
-        return values, projections(vectors)
-
-    def dense(d, e):
-        matrix = jnp.diag(d).astype(dtype) + jnp.diag(e, 1) + jnp.diag(e.conj(), -1)
-        values, vectors = jnp.linalg.eigh(matrix)
-        return values[first:last + 1], projections(vectors[:, first:last + 1])
-
-    def values_alone(d, e):
-        return subject.scipy.linalg.eigh_tridiagonal(d, e, eigvals_only=True, **select)
-
-    with subject.enable_x64(True):
-        points, directions = (d.astype(dtype), e), (d_dot.astype(dtype), e_dot)
-        got, wanted = (subject.jvp(f, points, directions) for f in (tridiagonal, dense))
-        subject.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-8), got, wanted)
-        alone = subject.jvp(values_alone, points, directions)
-        np.testing.assert_allclose(alone, [part[0] for part in wanted], atol=1e-8)
-        pulled = [subject.jit(subject.vjp(f, *points)[1])(np.arange(1.0, last - first + 2))
-                  for f in (values_alone, lambda *x: dense(*x)[0])]
-        subject.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-8), *pulled)
-        curvatures = [subject.jvp(lambda *x: subject.jvp(f, x, directions)[1], points, directions)[1]
-                      for f in (values_alone, lambda *x: dense(*x)[0])]
-        np.testing.assert_allclose(*curvatures, atol=1e-7)
 
 
 DIFFERENTIABLE = rows_of("""

@@ -9,9 +9,9 @@ from ._factorizations import (
     cho_factor, cholesky, eigh, hessenberg, lu, lu_factor, qr, qr_multiply, schur, svd,
 )
 from ._solvers import cho_solve, det, inv, lu_solve, solve, solve_sylvester, solve_triangular
-from ._functions import expm, expm_frechet, funm, polar, rsf2csf, sqrtm
+from ._functions import expm, expm_frechet, funm, polar, sqrtm
 from ._tridiagonal import eigh_tridiagonal
-from ._structured import (
-    block_diag, circulant, companion, convolution_matrix, dft, fiedler, fiedler_companion,
-    hadamard, hankel, helmert, hilbert, invhilbert, invpascal, leslie, pascal, toeplitz,
-)
+from ._structured import block_diag, circulant, dft, hadamard, hankel, hilbert, toeplitz
+from ...compat.absent import with_absent_names as _with_absent_names
+
+__getattr__ = _with_absent_names(__name__)

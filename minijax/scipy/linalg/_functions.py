@@ -15,11 +15,8 @@ from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
-from ...lax.control_flow.fori_loop import fori_loop
 from ...lax.control_flow.scan import scan
-from ...lax.dtypes import to_complex_dtype
 from ...lax.precision import Precision, default_matmul_precision
-from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...numpy import linalg
 from ...runtime.jit import jit
 from ._factorizations import schur
@@ -224,7 +221,7 @@ def funm(A, func: Callable, disp: bool = True):
     A = jnp.asarray(A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError("expected square array_like input")
-    T, Z = rsf2csf(*schur(A))
+    T, Z = schur(A, output="complex")
     F = jnp.diag(func(jnp.diag(T))).astype(T.dtype)
     F, gap = _funm_triu(F, T)
     F = Z @ F @ Z.conj().T
@@ -250,61 +247,6 @@ def _funm_triu(F, T):
         return (F.at[i, j].set(value), jnp.minimum(gap, jnp.abs(difference))), None
 
     return scan(entry, (F, jnp.abs(T[0, 0])), _above_diagonal(len(T)))[0]
-
-
-@functools.partial(jit, static_argnames=("check_finite",))
-def rsf2csf(T, Z, check_finite: bool = True):
-    """The complex Schur form from the real one, whose 2 × 2 blocks it makes triangular.
-
-    Args:
-      T, Z: matrices `(…, n, n)`, as `schur` returns them.
-
-    Returns:
-      complex `T` and `Z`.
-
-    Raises:
-      ValueError: matrices that are not square, or of different sizes.
-    """
-    T, Z = jnp.asarray(T), jnp.asarray(Z)
-    for name, x in (("T", T), ("Z", Z)):
-        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-            raise ValueError(f"rsf2csf: {name} must be square, got shape {x.shape}.")
-    if T.shape[-1] != Z.shape[-1]:
-        raise ValueError(f"Input array shapes must match: Z: {Z.shape} vs. T: {T.shape}")
-    return jnp.vectorize(_rsf2csf, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
-
-
-def _rsf2csf(T, Z):
-    T, Z = (x.astype(to_complex_dtype(jnp.result_type(T, Z))) for x in (T, Z))
-    eps, n = dtypes.finfo(T.dtype).eps, len(T)
-
-    def step(i, state):
-        m = n - i
-        T, Z = state
-        is_block = abs(T[m, m - 1]) > eps * (abs(T[m - 1, m - 1]) + abs(T[m, m]))
-        T, Z = cond(is_block, lambda: _rotate(m, T, Z), lambda: (T, Z))
-        return T.at[m, m - 1].set(0.0), Z
-
-    return fori_loop(1, n, step, (T, Z)) if n > 1 else (T, Z)
-
-
-def _rotate(m, T, Z):
-    """Turn rows and columns m - 1 and m so that their block becomes triangular."""
-    mu = linalg.eigvals(dynamic_slice(T, (m - 1, m - 1), (2, 2))) - T[m, m]
-    r = linalg.norm(jnp.array([mu[0], T[m, m - 1]])).astype(T.dtype)
-    c, s = mu[0] / r, T[m, m - 1] / r
-    G = jnp.array([[c.conj(), s], [-s, c]])
-    places = jnp.arange(len(T))
-    rows = dynamic_slice_in_dim(T, m - 1, 2, axis=0)
-    right = places >= m - 1  # what is left of the block stays as it is
-    rows = jnp.where(right, G @ jnp.where(right, rows, 0), rows)
-    T = dynamic_update_slice_in_dim(T, rows, m - 1, axis=0)
-    columns = dynamic_slice_in_dim(T, m - 1, 2, axis=1)
-    above = places[:, None] < m + 1
-    columns = jnp.where(above, jnp.where(above, columns, 0) @ G.conj().T, columns)
-    T = dynamic_update_slice_in_dim(T, columns, m - 1, axis=1)
-    columns = dynamic_slice_in_dim(Z, m - 1, 2, axis=1) @ G.conj().T
-    return T, dynamic_update_slice_in_dim(Z, columns, m - 1, axis=1)
 
 
 # ----------------------------------------------------------------------------------------------

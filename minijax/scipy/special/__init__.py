@@ -27,7 +27,7 @@ from .gammas import (
     zeta,
 )
 from .hypergeometric import hyp1f1, hyp2f1
-from .legendre import lpmn, lpmn_values, sph_harm_y
+from .legendre import sph_harm_y
 from .logarithmic import sici, spence
 from .softmaxes import log_softmax, softmax
 

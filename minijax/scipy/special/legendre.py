@@ -8,36 +8,31 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.boundary import public
-from ...core.core import typeof
 from ...lax import complex_numbers
 from ...lax.compile_time import concrete_or_error
 from ...runtime.jit import jit
 
 
-def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:
+def _coefficients(n: int) -> tuple[float, np.ndarray, list]:
     """P₀⁰; the factors from each Pₘᵐ to the next, without √(1 - x²); and for each degree l the
-    factors a, b of all orders m < l in Pₗᵐ = a x Pₗ₋₁ᵐ - b Pₗ₋₂ᵐ."""
+    factors a, b of all orders m < l in Pₗᵐ = a x Pₗ₋₁ᵐ - b Pₗ₋₂ᵐ. They are normalized, as those of
+    spherical harmonics."""
     m = np.arange(1, n + 1)
     rows = []
     for degree in range(1, n + 1):
         order = np.arange(degree)
-        if is_normalized:
-            width = degree**2 - order**2
-            a = np.sqrt((4 * degree**2 - 1) / width)
-            b = np.sqrt((2 * degree + 1) * ((degree - 1) ** 2 - order**2)
-                        / np.maximum(2 * degree - 3, 1) / width)
-        else:
-            a, b = (2 * degree - 1) / (degree - order), (degree + order - 1) / (degree - order)
+        width = degree**2 - order**2
+        a = np.sqrt((4 * degree**2 - 1) / width)
+        b = np.sqrt((2 * degree + 1) * ((degree - 1) ** 2 - order**2)
+                    / np.maximum(2 * degree - 3, 1) / width)
         rows.append((a, b))
-    if is_normalized:
-        return 0.5 / math.sqrt(math.pi), -np.sqrt(1 + 0.5 / m), rows
-    return 1.0, 1.0 - 2.0 * m, rows
+    return 0.5 / math.sqrt(math.pi), -np.sqrt(1 + 0.5 / m), rows
 
 
-@jit(static_argnames=("n", "is_normalized"))
-def _legendre(x, n: int, is_normalized: bool):
+@jit(static_argnames=("n",))
+def _legendre(x, n: int):
     """All Pₗᵐ(x) of degree and order up to `n`: an array [order, degree, place]."""
-    first, diagonal, rows = _coefficients(n, is_normalized)
+    first, diagonal, rows = _coefficients(n)
     zero, root = jnp.zeros_like(x), jnp.sqrt(1.0 - x * x)
     columns = [jnp.stack([jnp.full_like(x, first)] + [zero] * n)]
     before = jnp.zeros_like(columns[0])
@@ -49,73 +44,6 @@ def _legendre(x, n: int, is_normalized: bool):
         columns.append(jnp.stack([*lower, highest] + [zero] * (n - degree)))
         before = last
     return jnp.stack(columns, axis=1)
-
-
-def _check(name: str, m, n, z) -> int:
-    if typeof(z).dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name} takes float32 or float64 arrays; got {typeof(z).dtype.name}")
-    if typeof(z).ndim != 1:
-        raise ValueError(f"{name}: z must be a vector; got shape {typeof(z).shape}")
-    m = concrete_or_error(int, m, f"Argument m of {name}.")
-    n = concrete_or_error(int, n, f"Argument n of {name}.")
-    if m != n:
-        raise NotImplementedError(f"{name} needs m == n; got {m} and {n}")
-    return n
-
-
-@public
-def lpmn(m: int, n: int, z):
-    """The associated Legendre functions of the first kind, and their derivatives.
-
-    Args:
-      m, n: the highest order and the highest degree, two equal ints.
-      z: a vector between -1 and 1, float32 or float64.
-
-    Returns:
-      two arrays of shape (m + 1, n + 1, len(z)).
-
-    Raises:
-      NotImplementedError: m and n differ.
-      TypeError: another dtype.
-      ValueError: no vector.
-
-    >>> lpmn(1, 1, jnp.array([0.5]))[0][0, 1].tolist()  # x
-    [0.5]
-    """
-    n = _check("lpmn", m, n, z)
-    z = jnp.asarray(z)
-    p = _legendre(z, n=n, is_normalized=False)
-    order, degree = (np.arange(n + 1, dtype=p.dtype).reshape(shape)
-                     for shape in ((-1, 1, 1), (1, -1, 1)))
-    z = z[None, None, :]
-    lower = jnp.concatenate([jnp.zeros_like(p[:, :1]), p[:, :-1]], axis=1)
-    # https://dlmf.nist.gov/14.10.E5
-    derivatives = (degree * z * p - (degree + order) * lower) / (z * z - 1)
-    return p, derivatives
-
-
-@public
-def lpmn_values(m: int, n: int, z, is_normalized: bool):
-    """The associated Legendre functions of the first kind.
-
-    Args:
-      m, n: the highest order and the highest degree, two equal ints.
-      z: a vector between -1 and 1, float32 or float64.
-      is_normalized: whether to scale them as spherical harmonics are.
-
-    Returns:
-      an array of shape (m + 1, n + 1, len(z)).
-
-    Raises:
-      NotImplementedError: m and n differ.
-      TypeError: another dtype.
-      ValueError: no vector.
-
-    >>> lpmn_values(1, 1, jnp.array([0.5]), False)[0, 1].tolist()  # x
-    [0.5]
-    """
-    return _legendre(jnp.asarray(z), n=_check("lpmn_values", m, n, z),
-                     is_normalized=is_normalized)
 
 
 @public
@@ -147,7 +75,7 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
 
 @jit(static_argnames=("n_max",))
 def _sph_harm(n, m, theta, phi, n_max: int):
-    legendre = _legendre(jnp.cos(theta), n=n_max, is_normalized=True)
+    legendre = _legendre(jnp.cos(theta), n=n_max)
     values = legendre.at[abs(m), n, jnp.arange(len(n))].get(mode="clip")
     angle = abs(m) * phi
     harmonics = complex_numbers.complex(values * jnp.cos(angle), values * jnp.sin(angle))
