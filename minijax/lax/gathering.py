@@ -230,7 +230,7 @@ def default_fill_value(dtype):
 
 
 # ----------------------------------------------------------------------------------------------
-# Differentiation (the transpose adds up what was read: see `scatter.py`) and batching
+# Differentiation (the transpose adds up what was read: see `scattering.py`) and batching
 
 
 def _gather_jvp(t, operand, indices, *, fill_value, **params):

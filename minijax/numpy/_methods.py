@@ -1,7 +1,4 @@
-"""Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`.
-
-This module is imported when one of them is first used; `_method_names.py` lists them.
-"""
+"""Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`."""
 
 from __future__ import annotations
 

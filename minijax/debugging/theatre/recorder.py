@@ -352,8 +352,6 @@ def _names(frame: FrameType) -> tuple[str, ...]:
 def _place(frame: FrameType, line: int | None = None) -> tuple[str, int, int, int]:
     """File and line, and the function's first and last, as `core/forward.py`, 232, 232, 233."""
     code = frame.f_code
-    if "in_the_core" in frame.f_globals:  # a fast path, which calls this while we watch
-        code = frame.f_globals["in_the_core"].__code__
     path = code.co_filename.removeprefix(PACKAGE).lstrip("/\\")
     if not code.co_filename.startswith(PACKAGE):
         path = code.co_filename
