@@ -83,7 +83,7 @@ def lower_fun(fun, multiple_results=True):
 
 
 # chapter 15
-from ..debugging.callbacks import call_python as _call_python
+from ..debugging.host_calls import call_python as _call_python
 from ..lax.control_flow.tokens import ordered_token as _ordered_token
 from ..state.discharge import pure_function as _without_references
 
