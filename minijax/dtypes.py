@@ -6,8 +6,11 @@ from .core.dtypes import (
     ExtendedDType, Node, PROMOTIONS, PROMOTIONS_32_BITS, bfloat16, canonicalize_dtype,
     dtype, dtype_and_weak_type, extended, finfo, float0, iinfo, issubdtype,
     lattice_result_type, python_scalar_dtype, python_scalar_dtypes,
-    python_scalar_types, short_name, short_of, storage_dtype, to_inexact_dtype,
+    python_scalar_types, short_of, storage_dtype, to_inexact_dtype,
 )
+
+# chapter 5
+from .text.reprs import short_name
 
 # chapter 11
 from .lax.dtypes import (

@@ -2,8 +2,8 @@
 
 # chapter 3
 from .text.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
+from .pytree.partials import Partial
 from .core.tree import (
-    Partial,
     PyTreeDef,
     tree_unflatten,
 )

@@ -17,6 +17,7 @@ from .arguments import distinct_references, references_apart
 from .core import escaped
 from .core import leaks as leaks  # of all traces: the same
 from .tree import check_static_hashable
+from .typecheck import check_jaxpr
 
 if TYPE_CHECKING:
     from ..core.core import Tracer
@@ -120,6 +121,12 @@ def _reference(x: Any) -> str:
     else:
         where = f"passed in as the argument {argument_name(x)}"
     return f"The returned mutable array was {where}."
+
+
+def well_typed(closed: Any) -> None:
+    """With the setting `enable_checks`, raise `JaxprTypeError` unless a jaxpr is well typed."""
+    if settings.enable_checks.value:
+        check_jaxpr(closed)
 
 
 def struct_dtype(dtype: Any) -> None:

@@ -17,13 +17,14 @@ import minijax as jax
 import minijax.numpy as jnp
 
 from ..core import dtypes
+from ..text.reprs import short_name
 from .errors import Failure
 
 TYPES = (
     *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
     *(dtypes.bfloat16, np.float16, np.float32, np.float64, np.complex64, np.complex128),
 )
-DTYPES = {dtypes.short_name(np.dtype(type_)): np.dtype(type_) for type_ in TYPES}
+DTYPES = {short_name(np.dtype(type_)): np.dtype(type_) for type_ in TYPES}
 
 
 class Split(NamedTuple):

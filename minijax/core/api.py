@@ -310,7 +310,6 @@ from .core import ShapedArray
 from .forward import zeros
 from .jaxpr import Jaxpr, eval_jaxpr
 from .partial_eval import linearize_flat
-from .tree import Partial
 
 # ----------------------------------------------------------------------------------------------
 # linearize
@@ -382,7 +381,18 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     """
     check_callable(fun)
     out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
-    return (out, Partial(functools.partial(_pushed, derivative.jaxpr, derivative), residuals), *aux)
+    pushed = functools.partial(_pushed, derivative.jaxpr, derivative)
+    return (out, _without_residuals(pushed, derivative, residuals), *aux)
+
+
+def _without_residuals(f: Callable, derivative: Linearization, residuals: list,
+                       primals: Sequence | None = None) -> Any:
+    """`f` as a function of the arguments after the residuals."""
+    for linear_function in hooks.linear_function:
+        found = linear_function(f, derivative, residuals, primals)
+        if found is not NotImplemented:
+            return found
+    return functools.partial(f, residuals)
 
 
 # chapter 8
@@ -418,10 +428,8 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     check_callable(fun)
     checks.no_reduce_axes("vjp", reduce_axes)
     out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
-    f_vjp: Any = Partial(functools.partial(_pull_back, derivative), residuals)
-    for pullback in hooks.pullback:
-        f_vjp = pullback(f_vjp, derivative, residuals, primals)
-    return (out, f_vjp, *aux)
+    pulled_back = functools.partial(_pull_back, derivative)
+    return (out, _without_residuals(pulled_back, derivative, residuals, primals), *aux)
 
 
 def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:

@@ -91,9 +91,7 @@ class ShapedArray(Printed):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
-        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        shape = f"[{','.join(map(str, self.shape))}]"
-        return name + (shape if self.placement is None else self.placement.shape_text(self.shape))
+        return text(self, "str_short", short_dtypes)
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type, not weak."""
@@ -155,7 +153,7 @@ class ShapedArray(Printed):
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.placement)
 
     def _plain_text(self):
-        return self.str_short(short_dtypes=True)
+        return f"{self.dtype.name}{[*self.shape]}"
 
 
 def typeof(x: Any) -> ShapedArray:

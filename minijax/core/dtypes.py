@@ -133,24 +133,6 @@ def storage_dtype(dtype: Any) -> np.dtype:
     return np.dtype(bool) if dtype == float0 else dtype
 
 
-@functools.cache
-def short_name(dtype: Any) -> str:
-    """The name in jaxprs: `f32`, `bf16`, `i8`, `u8`, `c64`, `bool`, `float0`.
-
-        >>> from minijax import dtypes
-        >>> dtypes.short_name(dtypes.canonicalize_dtype("int64"))
-        'i32'
-    """
-    if isinstance(dtype, ExtendedDType):
-        return str(dtype)
-    if dtype == float0:
-        return "float0"
-    name = np.dtype(dtype).name
-    for long, short in (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
-        name = name.replace(long, short)
-    return name
-
-
 # ----------------------------------------------------------------------------------------------
 # The promotion lattice
 #

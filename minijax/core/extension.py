@@ -101,9 +101,11 @@ class Extension:
         """What `eval_shape` returns for a result of this type."""
         return aval
 
-    def pullback(self, f_vjp: Any, derivative: Any, residuals: list, primals: Sequence) -> Any:
-        """What `vjp` returns for the pullback `f_vjp`: it, or a callable that can do more."""
-        return f_vjp
+    def linear_function(self, f: Callable, derivative: Any, residuals: list,
+                        primals: Sequence | None) -> Any:
+        """What `linearize` returns (`primals` is `None`), or `vjp`, for a function `f` that takes
+        the residuals before its other arguments; `NotImplemented` for a plain partial."""
+        return NotImplemented
 
     def text(self, x: Any, form: str, *args: Any, **options: Any) -> Any:
         """How an object of the engine reads: the result of its method `form` for these arguments.

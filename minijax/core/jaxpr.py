@@ -338,6 +338,23 @@ custom_typechecks: dict[str, Callable[..., Sequence[ShapedArray]]] = {}
 checks_inside: set[str] = set()  # the primitives whose rule checks their inner jaxprs itself
 
 
+def live_equations(jaxpr: Jaxpr, live: set, pruned: Callable = lambda used, eqn: eqn) -> list:
+    """The equations that the variables in `live` depend on, or that have effects, in order.
+
+    Args:
+      live: the variables that are needed. What the equations read is added to it.
+      pruned: from whether each result is needed, and an equation, to an equation of the needed
+        results, or `None`.
+    """
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if (any(used) or eqn.effects) and (eqn := pruned(used, eqn)) is not None:
+            eqns.append(eqn)
+            live.update(eqn.invars)
+    return eqns[::-1]
+
+
 # ----------------------------------------------------------------------------------------------
 # Evaluation.
 

@@ -32,7 +32,7 @@ from ..checks import lowering as checks
 from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, issubdtype, storage_dtype
-from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, live_equations
 
 # ----------------------------------------------------------------------------------------------
 # The table of rules
@@ -253,7 +253,7 @@ class Body:
             return Constant(self, atom.val, atom.aval) if type(atom) is Literal else env[atom]
 
         outside = self.avals_out
-        for eqn in live_equations(jaxpr):
+        for eqn in live_equations(jaxpr, {*jaxpr.outvars}):
             self.avals_out = [v.aval for v in eqn.outvars]
             outs = self.rule_of(eqn)(self, *map(read, eqn.invars), **eqn.own_params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
@@ -391,20 +391,11 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
     return module.finish(body, kept)._replace(fun_name=name)
 
 
-def live_equations(jaxpr: Jaxpr) -> list:
-    """The equations that a result depends on, or that have effects, in order."""
-    needed = set(jaxpr.outvars)
-    live = []
-    for eqn in reversed(jaxpr.eqns):
-        if not needed.isdisjoint(eqn.outvars) or eqn.effects:
-            needed.update(eqn.invars)
-            live.append(eqn)
-    return live[::-1]
-
-
 def used_variables(jaxpr: Jaxpr) -> set:
     """The variables that a live equation reads, or that are results (and literals)."""
-    return set(jaxpr.outvars).union(*(eqn.invars for eqn in live_equations(jaxpr)))
+    live: set = {*jaxpr.outvars}
+    live_equations(jaxpr, live)
+    return live
 
 
 # ----------------------------------------------------------------------------------------------

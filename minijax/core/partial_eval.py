@@ -27,7 +27,16 @@ from . import dtypes
 from .calls import JaxprCall, around, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvpfun
-from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, convert_constvars_jaxpr, eval_jaxpr
+from .jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    convert_constvars_jaxpr,
+    eval_jaxpr,
+    live_equations,
+)
 from .staging import JaxprBuilder, trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
 
@@ -109,20 +118,17 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
         keep_inputs = [keep_inputs] * len(jaxpr.invars)
     outvars = partition_list(used_outputs, jaxpr.outvars)[1]
     live: set = {*outvars}
-    eqns = []
-    for eqn in reversed(jaxpr.eqns):
-        used = [v in live for v in eqn.outvars]
-        if not any(used) and not eqn.effects:
-            continue
-        if eqn.primitive in dce_rules:
-            _, eqn = dce_rules[eqn.primitive](used, eqn)
-        if eqn is not None:
-            eqns.append(eqn)
-            live.update(eqn.invars)
+    eqns = live_equations(jaxpr, live, _without_unused)
     used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, keep_inputs)]
     invars = partition_list(used_inputs, jaxpr.invars)[1]
-    pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], debug_info=jaxpr.debug_info)
+    pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns, debug_info=jaxpr.debug_info)
     return pruned, used_inputs
+
+
+def _without_unused(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
+    """An equation without what only unused results need, if its primitive has a rule for that."""
+    rule = dce_rules.get(eqn.primitive)
+    return eqn if rule is None else rule(used_outputs, eqn)[1]
 
 
 def _dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...],

@@ -64,10 +64,6 @@ class Placements:
         """`x` with the placement of the type `aval`. Asked only if that of `x` is another one."""
         return x
 
-    def tracer_text(self, tracer: Any) -> str | None:
-        """What `print` shows for a tracer of a jaxpr; `None` leaves it to the tracer."""
-        return None
-
     def transposed(self, primitive: Any, ct: Any, operands: Sequence, params: dict) -> Any:
         """The cotangents of the operands of a linear primitive, placed as these are;
         `NotImplemented` leaves it to the transpose rule."""

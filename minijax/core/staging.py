@@ -23,7 +23,6 @@ import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
-from ..checks.typecheck import check_jaxpr
 from ..source import SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import Array, as_array
@@ -202,10 +201,8 @@ def _finished(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
             while bottom.parent is not None:
                 bottom = bottom.parent
             drop_dead_code_at_end(bottom, drop_dead_code)
-    if settings.check_tracer_leaks.value:
-        checks.leaks(trace)
-    if settings.enable_checks.value:
-        check_jaxpr(closed)
+    checks.leaks(trace)
+    checks.well_typed(closed)
     return closed
 
 

@@ -22,7 +22,8 @@ from ..core.partial_eval import partial_eval_jaxpr
 from ..core.primitives import ensure_array
 from ..core.staging import jaxpr_of, shaped_abstractify
 from ..core.transposition import UndefinedPrimal, backward_pass
-from ..core.tree import Partial, tree_flatten
+from ..core.tree import tree_flatten
+from ..pytree.partials import Partial
 from ..source import transformed
 
 # ----------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from ..core.tree import (
     LEAF,
     NONE,
     NodeType,
-    Partial,
     PyTreeDef,
     prefix_subtrees,
     registry,
@@ -39,6 +38,7 @@ from .functions import (
     treedef_is_strict_leaf,
     treedef_tuple,
 )
+from .partials import Partial
 from .paths import (
     generate_key_paths,
     keystr,

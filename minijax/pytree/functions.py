@@ -15,7 +15,6 @@ from ..core.tree import (
     LEAF,
     TUPLE,
     IsLeaf,
-    Partial,
     PyTreeDef,
     flatten_up_to,
     make_treedef,
@@ -24,6 +23,7 @@ from ..core.tree import (
 )
 from ..text.key_paths import KeyEntry, flatten_with_keys
 from ..text.naming import renamed
+from .partials import Partial
 from .registration import OwnNodeType
 
 F = TypeVar("F", bound=Callable)

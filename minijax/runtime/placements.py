@@ -43,6 +43,10 @@ class AllPlacements(Placements):
 
     # Values
 
+    def tracer_text(self, tracer: Any) -> str | None:
+        """What `print` shows for a tracer of a jaxpr; `None` leaves it to the tracer."""
+        return None
+
     def new(self, x: Any, device: Any, like: Any, constrained: bool) -> Any:
         """`x`, a new array, on the device or with the sharding that the user named. If `device` is
         `None`, it is placed like the array `like`, or on the default device. If `constrained`, it

@@ -183,7 +183,9 @@ registry[VJP] = NodeType(
 class Pullbacks(Extension):
     """`vjp` returns a `VJP`."""
 
-    def pullback(self, f_vjp, derivative, residuals, primals):
+    def linear_function(self, f, derivative, residuals, primals):
+        if primals is None:
+            return NotImplemented
         leaves = tree_flatten(tuple(primals))[0]
         number = {id(x): i for i, x in enumerate(leaves)}
         places = tuple(number.get(id(x)) for x in residuals)

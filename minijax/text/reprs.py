@@ -7,20 +7,21 @@ the method.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.array import Array
 from ..core.batching import BatchTracer
 from ..core.core import ShapedArray, Trace, Tracer
 from ..core.extension import Extension, register
 from ..core.forward import JVPTracer, LinearizeTracer, Zero
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
-from ..core.placements import placements
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
 from ..core.tree import PyTreeDef
+from ..runtime.placements import placements
 from ..source import SourceInfo
 from . import origins
 from .locations import source_text
@@ -69,6 +70,31 @@ def treedef_text(treedef) -> str:
 
 # ----------------------------------------------------------------------------------------------
 # Arrays, tracers and their avals.
+
+
+@cache
+def short_name(dtype: Any) -> str:
+    """The name in jaxprs: `f32`, `bf16`, `i8`, `u8`, `c64`, `bool`, `float0`.
+
+        >>> from minijax import dtypes
+        >>> dtypes.short_name(dtypes.canonicalize_dtype("int64"))
+        'i32'
+    """
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return str(dtype)
+    if dtype == dtypes.float0:
+        return "float0"
+    name = np.dtype(dtype).name
+    for long, short in (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        name = name.replace(long, short)
+    return name
+
+
+def aval_short(aval: Any, short_dtypes: bool = False) -> str:
+    """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
+    name = short_name(aval.dtype) if short_dtypes else aval.dtype.name
+    shape = f"[{','.join(map(str, aval.shape))}]"
+    return name + (shape if aval.placement is None else aval.placement.shape_text(aval.shape))
 
 
 def aval_str(aval: Any) -> str:
@@ -171,6 +197,7 @@ def format_array(x: Any, spec: str) -> str:
 
 texts: dict[tuple[type, str], Callable[..., Any]] = {
     (ShapedArray, "__str__"): aval_str,
+    (ShapedArray, "str_short"): aval_short,
     (ShapedArray, "__repr__"): aval_repr,
     (PyTreeDef, "__repr__"): lambda treedef: f"PyTreeDef({treedef_text(treedef)})",
     (Trace, "__repr__"): trace_repr,
