@@ -10,6 +10,7 @@ import numpy as np
 import minijax as jax
 
 from ..runtime.compilation_cache import count_choices
+from ..runtime.wrong_programs import WRONG_PROGRAMS, is_right
 
 
 def version(package: str) -> str:
@@ -47,6 +48,15 @@ def autotuning() -> str:
     return f"on; {count} choice{'' if count == 1 else 's'} in {folder}"
 
 
+def wrong_programs() -> str:
+    """Which programs the installed XLA compiles wrongly by itself, and that minijax avoids them."""
+    known = [wrong for wrong in WRONG_PROGRAMS if not is_right(wrong, wrong.default)]
+    failing = [wrong.what for wrong in known if not is_right(wrong)]
+    if failing:
+        raise ArithmeticError(f"XLA compiles wrongly, with minijax's options, too: {failing}")
+    return f"{len(known)} of {len(WRONG_PROGRAMS)} known kinds; minijax's options avoid them"
+
+
 def line(name: str, value: object) -> None:
     """One finding, in two columns."""
     print(f"{name:<12}{value}")
@@ -65,6 +75,7 @@ def doctor() -> int:
     try:
         line("devices", list_devices())
         line("XLA", try_xla())
+        line("wrong", wrong_programs())
     except Exception as error:  # whatever is broken, the doctor's task is to say it
         line("XLA", f"FAILS. {type(error).__name__}: {error}")
         print("\nminijax does not work here. Does jaxlib suit this Python and this processor?")

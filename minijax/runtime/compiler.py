@@ -28,6 +28,7 @@ from . import client, settings, undisturbed
 from . import load as load_module
 from .client import Device, Executable, backend
 from .platforms import accelerators, canonical_platform
+from .wrong_programs import avoiding_flags
 
 
 def load_program(text: str, device: Device, options: dict[str, Any] | None, handlers: list,
@@ -42,13 +43,15 @@ def load_program(text: str, device: Device, options: dict[str, Any] | None, hand
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
 
+    avoiding = avoiding_flags(text) if device.platform == "cpu" else {}
+
     def load_with(flags, text=text):
-        return load(text, compile_options((device,), {**(options or {}), **flags}), (device,),
-                    host_callbacks)
+        used = compile_options((device,), {**avoiding, **(options or {}), **flags})
+        return load(text, used, (device,), host_callbacks)
 
     autotune = (options or {}).get(settings.cpu_autotune.name, settings.cpu_autotune.value)
     if not autotune or host_callbacks or device.platform != "cpu":
-        if device.platform == "cpu" and not options and _is_tiny(text):
+        if device.platform == "cpu" and not options and not avoiding and _is_tiny(text):
             with contextlib.suppress(JaxRuntimeError):  # another version may not have the option
                 return load_with(_SOONER)
         return load_with({})

@@ -17,6 +17,7 @@ from ..core.core import ShapedArray
 from .client import XlaRuntimeError, fetch, our_error, read_foreign, replicated
 from .compiler import compile_options, load
 from .transfers import is_near
+from .wrong_programs import avoiding_flags
 
 Buffer = xla_client.ArrayImpl
 Device = xla_client.Device
@@ -86,7 +87,8 @@ def _tiling(sharding):
 def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
                 host_callbacks: Sequence[Callable] = ()):
     """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
-    options = compile_options(devices, flags)
+    avoiding = avoiding_flags(text) if devices[0].platform == "cpu" else {}
+    options = compile_options(devices, {**avoiding, **(flags or {})})
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     build.allow_spmd_sharding_propagation_to_parameters = [True]
