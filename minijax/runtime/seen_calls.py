@@ -44,12 +44,12 @@ _SMALL = 128  # bytes of a NumPy array whose buffer is kept for the next call wi
 def _buffer(x, aval):
     """`buffer_of` an argument. That of a number or of a small array is kept for the next call."""
     kind = type(x)
-    if isinstance(x, Array):
-        return buffer_of(x, aval) if x._buffer is None else x._buffer
     if kind in _NUMBERS and (x or kind is not float):  # 0.0 and -0.0 are equal
         key = x, aval
     elif kind is np.ndarray and x.nbytes <= _SMALL or kind in _SCALARS and kind is not complex:
         key = x.tobytes(), x.dtype, aval
+    elif isinstance(x, Array):
+        return buffer_of(x, aval) if x._buffer is None else x._buffer
     else:
         return _new_buffer(x, aval)
     buffer = _buffers.get(key)
