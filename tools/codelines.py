@@ -17,8 +17,12 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(path: Path) -> int:
-    """The lines of a file with code on them."""
-    source = path.read_text()
+    """The number of lines of a file with code on them."""
+    return code_lines_of_text(path.read_text())
+
+
+def code_lines_of_text(source: str) -> int:
+    """The number of lines of a program with code on them."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in SKIPPED:

@@ -156,12 +156,49 @@ def cut_core(folder: Path) -> Path:
     """
     shutil.rmtree(folder, ignore_errors=True)
     package = folder / "minijax"
-    for path in (path for room in CORE for path in sources(room)):
-        copy(path, package, without_checks((PACKAGE / path).read_text()))
+    for path, text in engine_files().items():
+        copy(path, package, without_checks(text))
     copy(Path("core/__init__.py"), package, '"""The engine of minijax."""\n')
     copy(Path("__init__.py"), package, FACADE_OF_THE_CORE)
     copy_tests(folder / "tests")
     return folder
+
+
+def engine_files() -> dict[Path, str]:
+    """The text of each file that the engine needs, with its checks.
+
+    `errors.py` has the classes of all rooms. Those that the engine does not raise are left out.
+    """
+    files = {path: (PACKAGE / path).read_text() for room in CORE for path in sources(room)}
+    errors = Path("errors.py")
+    others = [without_checks(text) for path, text in files.items() if path != errors]
+    return files | {errors: without_unused(files[errors], others)}
+
+
+def without_unused(text: str, others: list[str]) -> str:
+    """A module without the classes and functions that neither `others` nor the rest of it name."""
+    tree = ast.parse(text)
+    definitions = {node.name: node for node in tree.body
+                   if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    todo: list[ast.AST] = [*map(ast.parse, others)]
+    todo += [node for node in tree.body if node not in definitions.values()]
+    unused = {*definitions}
+    while todo:
+        used = names_in(todo.pop()) & unused
+        unused -= used
+        todo += [definitions[name] for name in used]
+    gone = {line for name in unused
+            for line in range(definitions[name].lineno, definitions[name].end_lineno + 1)}
+    lines = text.splitlines(keepends=True)
+    kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    return re.sub(r"\n{4,}", "\n\n\n", kept)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that code reads, as variables, attributes or imports."""
+    return {getattr(part, {"Name": "id", "Attribute": "attr", "alias": "name"}[kind])
+            for part in ast.walk(node)
+            if (kind := type(part).__name__) in ("Name", "Attribute", "alias")}
 
 
 def without_checks(text: str) -> str:

@@ -14,7 +14,6 @@ Outside of compiled programs, all three just call the function.
 from __future__ import annotations
 
 import functools
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -160,6 +159,8 @@ def _evaluate(callback: Callable, args: Sequence, avals: Sequence[ShapedArray]) 
         with eval_context():
             values = checked_results(callback(*map(_strong, args)), avals)
     except Exception as error:
+        import traceback  # not loaded for an import of minijax
+
         text = "".join(traceback.format_exception(error))
         raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
     return [Array(np.array(x), aval) for x, aval in zip(values, avals)]

@@ -16,8 +16,8 @@ import pytest
 
 from minijax.core.core import Primitive
 from tests.history.outcome import sources as sources_of_history
-from tools.codelines import code_lines
-from tools.cut import CORE, FACADES, PACKAGE, READING_ORDER, sources
+from tools.codelines import code_lines, code_lines_of_text
+from tools.cut import FACADES, PACKAGE, READING_ORDER, engine_files, sources
 from tools.reading import ROOT, SECONDS_A_LINE, chapters, total
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -26,7 +26,7 @@ NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 # How many lines of code the engine may have, with what it needs to run, one of its files, and any
 # file. The aim for all that the engine needs is 3,500.
 MOST_IN_CORE = 3_610
-MOST_FOR_THE_ENGINE = 4_225
+MOST_FOR_THE_ENGINE = 4_210
 MOST_IN_A_FILE_OF_CORE = 330
 MOST_IN_A_FILE = 500
 # What every other file of the core may use, and is read last.
@@ -47,8 +47,8 @@ def core_files() -> dict[str, int]:
 
 @cache
 def engine_lines() -> int:
-    """The lines of code of all that is cut out with the core, without the names of the checks."""
-    return sum(code_lines(PACKAGE / path) for room in CORE for path in sources(room))
+    """The lines of code of all that is cut out with the core."""
+    return sum(map(code_lines_of_text, engine_files().values()))
 
 
 def core_lines() -> int:
