@@ -145,6 +145,12 @@ class _NoDType:
 _AS_OF_A_SCALAR: dict[str, Any] = {"shape": (), "ndim": 0}
 
 
+def _sum(x: Any, y: Any) -> Any:
+    """The sum of two tangents, as their type says."""
+    hi_type: Any = typeof(x)
+    return hi_type.vspace_add(x, y)
+
+
 class HiType:
     """A type of values that are no arrays. Subclasses say how arrays represent a value:
     `lo_ty()`, `lower_val(value)`, `raise_val(*arrays)`; for derivatives, `to_tangent_aval()` and
@@ -160,7 +166,7 @@ class HiType:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        sums[cls] = lambda x, y: typeof(x).vspace_add(x, y)
+        sums[cls] = _sum
 
     def __getattr__(self, name):
         if name in _AS_OF_A_SCALAR:

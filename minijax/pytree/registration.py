@@ -228,21 +228,6 @@ def register_dataclass(
     return nodetype
 
 
-class DataclassNode(NodeType):
-    """The node type of a dataclass, with the names of its data fields and of its meta fields.
-
-    A fast path flattens dataclasses by these names, without a call of Python.
-    """
-
-    __slots__ = ("fields",)
-
-    fields: tuple[tuple[str, ...], tuple[str, ...]]
-
-    def __init__(self, python_type, flatten, unflatten, flatten_with_keys, fields):
-        super().__init__(python_type, flatten, unflatten, flatten_with_keys)
-        object.__setattr__(self, "fields", fields)  # node types are frozen
-
-
 def _dataclass_node_type(cls, data_fields, meta_fields):
     data_keys = tuple(map(GetAttrKey, data_fields))
 
@@ -257,8 +242,7 @@ def _dataclass_node_type(cls, data_fields, meta_fields):
     def unflatten(meta, data):
         return cls(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
 
-    fields = data_fields, meta_fields
-    return DataclassNode(cls, flatten, unflatten, flatten_with_keys, fields)
+    return NodeType(cls, flatten, unflatten, flatten_with_keys)
 
 
 def _fields_of_dataclass(cls, data_fields, meta_fields):

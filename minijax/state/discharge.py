@@ -63,7 +63,7 @@ def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
         refs = [v for v in eqn.invars if is_ref_type(v.aval)]
         outs, contents = run_eqn(eqn, values)
         for v, x in (*zip(eqn.outvars, outs), *zip(refs, contents, strict=True)):
-            ignored = is_ref_type(v.aval) and v.aval.kind == prim.NO_GRAD
+            ignored = getattr(v.aval, "kind", None) == prim.NO_GRAD
             env[v] = stop_gradient_p.bind(x) if ignored else x
     outs = [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]

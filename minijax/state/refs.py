@@ -7,7 +7,7 @@ The counterpart in JAX is `jax/_src/state/types.py`, and `Ref` in `jax/_src/core
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
@@ -79,7 +79,7 @@ def uses_refs(jaxpr: Any) -> bool:
     return any(isinstance(effect, kinds) for effect in jaxpr.effects)
 
 
-def is_write(effect: Any) -> bool:
+def is_write(effect: Any) -> TypeGuard[WriteEffect | AccumEffect]:
     """Whether an effect changes a reference."""
     return isinstance(effect, WriteEffect | AccumEffect)
 
