@@ -45,7 +45,7 @@ ROOMS = {
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.jit_equations", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",
-        "runtime.client", "runtime.compiler", "runtime.backends", "runtime.transfers",
+        "runtime.client", "runtime.compiler", "runtime.wrong_programs", "runtime.backends", "runtime.transfers",
         "runtime.lib", "runtime.devices", "runtime.effects",
         "runtime.seen_calls", "runtime.stages"),
     7: ("core.partial_eval", "checks.partial_eval"),
