@@ -35,7 +35,7 @@ scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
-experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
+experimental.checkify experimental.jet experimental.ode experimental.sparse
 experimental.sparse.linalg experimental.hijax experimental.profiler interpreters
 interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend

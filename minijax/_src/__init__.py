@@ -109,7 +109,7 @@ SOURCES = {
     "pjit": "core.jit core.api experimental.pjit lax sharding . parallel.programs.reshard",
     "pmap": ".",
     "profiler": "profiler",
-    "public_test_util": "test_util _src._closeness",
+    "public_test_util": "test_util",
     "random": "random",
     "random.core": "random",
     "random.prng": "random.keys random.threefry_keys extend.random random",

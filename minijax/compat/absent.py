@@ -35,6 +35,9 @@ ABSENT: dict[str, tuple[str, str]] = {
     "experimental.colocated_python.serialization": (_ONE_PROCESS, "DeviceList"),  # for orbax
     "experimental.compute_on": (_NO_EFFECT, "compute_on compute_on2"),
     "experimental.control_deps": (_NO_EFFECT, "control_dep schedule"),
+    "experimental.random": (
+        "`jax.random` has keys. A count in a `jax.new_ref`, by `fold_in`, makes a state of one.",
+        "StatefulPRNG stateful_rng"),
     "experimental.scheduling_groups": (_NO_EFFECT, "scheduling_group xla_metadata_call"),
     "experimental.serialize_executable": (_ONE_PROCESS, "deserialize_and_load serialize"),
     "experimental.shard_alike": (

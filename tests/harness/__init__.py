@@ -40,6 +40,7 @@ SOURCES = {
     "_src.op_shardings": "tests.harness.shardings",
     "_src.path": "tests.harness.names",
     "_src.pretty_printer": "tests.harness.documents",
+    "_src.public_test_util": "tests.harness.closeness",
     "_src.random.prng": "tests.harness.prng",
     "_src.sharding": "tests.harness.shardings",
     "_src.sharding_impls": "tests.harness.shardings",

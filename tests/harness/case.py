@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 import minijax
-from minijax._src._closeness import assert_allclose as _assert_numpy_allclose
 from minijax._src._names import trace_state_clean
 from minijax.compat.jaxpr import subjaxprs
 from minijax.core.api import make_jaxpr, vjp
@@ -40,6 +39,7 @@ from minijax.runtime.devices import devices
 from minijax.runtime.processes import local_devices
 from tests.harness import config as _config
 from tests.harness import counts
+from tests.harness.closeness import assert_allclose as _assert_numpy_allclose
 from tests.harness.values import (
     NUM_GENERATED_CASES,
     _dtype,

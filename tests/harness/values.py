@@ -18,16 +18,16 @@ import ml_dtypes
 import numpy as np
 
 from minijax import settings
-from minijax._src._closeness import (  # noqa: F401
+from minijax.core import dtypes as core_dtypes
+from minijax.core.tree import tree_map
+from minijax.debugging.derivative_checks import _GRADIENT_TOLERANCE
+from minijax.runtime.devices import default_backend
+from tests.harness.closeness import (  # noqa: F401
     _TOLERANCE,
     check_close,
     check_eq,
     tolerance,
 )
-from minijax.core import dtypes as core_dtypes
-from minijax.core.tree import tree_map
-from minijax.debugging.derivative_checks import _GRADIENT_TOLERANCE
-from minijax.runtime.devices import default_backend
 
 NUM_GENERATED_CASES = 10  # how many of a product of cases are tried
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-# chapter 16
 import functools
 from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.tree import tree_map
+from minijax.core import dtypes
+from minijax.core.tree import tree_map
 
 _TOLERANCE = {"float4_e2m1fn": 1.0, "float8_e8m0fnu": 1.0, "bfloat16": 1e-2, "float16": 1e-3,
               "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6, "complex128": 1e-15}
