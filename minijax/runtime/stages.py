@@ -316,9 +316,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments: a pair (args, kwargs), with `None` for unused ones."""
-        ins, _, _ = placements().formats(self._program)
-        shardings = dict(zip(self._program.kept, [x.sharding for x in ins]))
-        return self.in_tree.unflatten([shardings.get(i) for i in self._numbers()])
+        return self.in_tree.unflatten([x.sharding for x in self._inputs()])
 
     @property
     def output_shardings(self) -> Any:
@@ -328,13 +326,14 @@ class Compiled(Stage):
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments: a pair (args, kwargs)."""
+        return self.in_tree.unflatten(self._inputs())
+
+    def _inputs(self) -> list:
+        """The formats of the arguments. What the function closes over comes before them."""
         ins, _, unused = placements().formats(self._program)
         formats = dict(zip(self._program.kept, ins))
-        return self.in_tree.unflatten([formats.get(i, unused) for i in self._numbers()])
-
-    def _numbers(self):
-        """Which operands of the program the arguments are."""
-        return range(len(self._info.closed), len(self._program.in_avals))
+        numbers = range(len(self._info.closed), len(self._program.in_avals))
+        return [formats.get(i, unused) for i in numbers]
 
     @property
     def output_formats(self) -> Any:

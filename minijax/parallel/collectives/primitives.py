@@ -87,31 +87,29 @@ def _psum_invariant_type(x, *, axes):
     return along(x, _reduced_vma(x, axes))
 
 
-def _gathered_shape(shape, dimension, size, tiled):
-    if tiled:
-        return (*shape[:dimension], shape[dimension] * size, *shape[dimension + 1 :])
-    return (*shape[:dimension], size, *shape[dimension:])
+def _gathered(x, *, all_gather_dimension, axis_size, tiled, **params):
+    dimension, shape = all_gather_dimension, x.shape
+    size = shape[dimension] * axis_size if tiled else axis_size
+    return x.update(shape=(*shape[:dimension], size, *shape[dimension + tiled:]))
 
 
-def _all_gather_type(x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
-    shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
-    return along(x.update(shape=shape), _kept_vma(x, axis_tuple(axis_name), "all_gather"))
+def _scattered(x, *, scatter_dimension, axis_size, tiled, **params):
+    dimension, shape = scatter_dimension, x.shape
+    part = (shape[dimension] // axis_size,) if tiled else ()
+    return x.update(shape=(*shape[:dimension], *part, *shape[dimension + 1:]))
 
 
-def _all_gather_invariant_type(x, *, all_gather_dimension, axis_name, axis_size, tiled):
-    shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
-    return along(x.update(shape=shape), _reduced_vma(x, axis_name))
+def _varying(name, shape_rule):
+    """The type rule of a collective whose results vary as the operands do."""
+    def rule(x, *, axis_name, **params):
+        out = shape_rule(x, **params)
+        return along(out, _kept_vma(x, axis_tuple(axis_name), name))
+
+    return rule
 
 
-def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
-    vma = _kept_vma(x, axis_tuple(axis_name), "psum_scatter")
-    shape = _scattered_shape(x.shape, scatter_dimension, axis_size, tiled)
-    return along(x.update(shape=shape), vma)
-
-
-def _scattered_shape(shape, dimension, size, tiled):
-    part = (shape[dimension] // size,) if tiled else ()
-    return (*shape[:dimension], *part, *shape[dimension + 1 :])
+def _all_gather_invariant_type(x, *, axis_name, **params):
+    return along(_gathered(x, **params), _reduced_vma(x, axis_name))
 
 
 def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
@@ -121,13 +119,6 @@ def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups
     shape[split_axis] //= size
     shape[concat_axis] *= size
     return along(ShapedArray(shape, x.dtype), vma)
-
-
-def _same_type(name):
-    def rule(x, *, axis_name, **params):
-        return along(x, _kept_vma(x, axis_tuple(axis_name), name))
-
-    return rule
 
 
 def _axis_index_type(*, axis_name):
@@ -150,23 +141,21 @@ psum_p = _collective("psum", _reduction_type)
 pmax_p = _collective("pmax", _reduction_type)
 pmin_p = _collective("pmin", _reduction_type)
 psum_invariant_p = _collective("psum_invariant", _psum_invariant_type)
-all_gather_p = _collective("all_gather", _all_gather_type)
+all_gather_p = _collective("all_gather", _varying("all_gather", _gathered))
 all_gather_invariant_p = _collective("all_gather_invariant", _all_gather_invariant_type)
-reduce_scatter_p = _collective("reduce_scatter", _reduce_scatter_type)
+reduce_scatter_p = _collective("reduce_scatter", _varying("psum_scatter", _scattered))
 all_to_all_p = _collective("all_to_all", _all_to_all_type)
-ppermute_p = _collective("ppermute", _same_type("ppermute"))
-pbroadcast_p = _collective("pbroadcast", _same_type("pbroadcast"))
+ppermute_p = _collective("ppermute", _varying("ppermute", lambda x, **params: x))
+pbroadcast_p = _collective("pbroadcast", _varying("pbroadcast", lambda x, **params: x))
 axis_index_p = _collective("axis_index", _axis_index_type)
 
 # Those from and to the states of types in which sums are still to be made.
 unreduced_psum_p = _collective("unreduced_psum", in_state_only(
     "psum", "unreduced", "invarying", lambda x, *, axes: x))
 unreduced_reduce_scatter_p = _collective("unreduced_reduce_scatter", in_state_only(
-    "psum_scatter", "unreduced", "varying", lambda x, *, axis_name, scatter_dimension, axis_size,
-    tiled: x.update(shape=_scattered_shape(x.shape, scatter_dimension, axis_size, tiled))))
+    "psum_scatter", "unreduced", "varying", _scattered))
 all_gather_reduced_p = _collective("all_gather_reduced", in_state_only(
-    "all_gather", "varying", "reduced", lambda x, *, all_gather_dimension, axis_name, axis_size,
-    tiled: x.update(shape=_gathered_shape(x.shape, all_gather_dimension, axis_size, tiled))))
+    "all_gather", "varying", "reduced", _gathered))
 
 
 def _def_reduction(primitive, reducer):

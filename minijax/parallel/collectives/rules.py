@@ -173,13 +173,22 @@ def _batch_collective(primitive: Primitive, aside: Callable, mapped: Callable,
     primitive_batchers[primitive] = WithTrace(rule)
 
 
-def _gather_aside(d, *, all_gather_dimension, tiled, **params):
-    dimension, out_dim = all_gather_dimension, d
-    if d <= dimension:
-        dimension += 1
-    elif not tiled:
-        out_dim += 1
-    return dict(params, all_gather_dimension=dimension, tiled=tiled), out_dim
+def _dimension_aside(parameter: str, change: int) -> Callable:
+    """Next to a dimension that comes (`change` is 1) or goes (-1), unless the operation is tiled.
+    """
+    def aside(d, *, tiled, **params):
+        dimension, out_dim = params[parameter], d
+        if d <= dimension:
+            dimension += 1
+        elif not tiled:
+            out_dim += change
+        return params | {parameter: dimension, "tiled": tiled}, out_dim
+
+    return aside
+
+
+_gather_aside = _dimension_aside("all_gather_dimension", 1)
+_scatter_aside = _dimension_aside("scatter_dimension", -1)
 
 
 def _gather_mapped(x, d, size, *, all_gather_dimension, tiled):
@@ -193,15 +202,6 @@ def _gather_one_by_one(x, names, *, all_gather_dimension, tiled, to="varying"):
     for name in reversed(names):
         x = all_gather(x, name, axis=all_gather_dimension, to=to)
     return _fold_dims(x, all_gather_dimension, len(names) + tiled)
-
-
-def _scatter_aside(d, *, scatter_dimension, tiled, **params):
-    dimension, out_dim = scatter_dimension, d
-    if d <= dimension:
-        dimension += 1
-    elif not tiled:
-        out_dim -= 1
-    return dict(params, scatter_dimension=dimension, tiled=tiled), out_dim
 
 
 def _scatter_mapped(x, d, size, *, scatter_dimension, tiled):

@@ -8,7 +8,7 @@ from ...settings import Override
 from .mesh import AbstractMesh, Mesh, abstract_mesh, concrete_mesh, no_abstract_mesh, no_mesh
 
 
-class use_abstract_mesh:
+class use_abstract_mesh(Override):
     """`with use_abstract_mesh(mesh):` lets tracing find an abstract mesh.
 
     Raises:
@@ -23,21 +23,16 @@ class use_abstract_mesh:
         if not isinstance(mesh, AbstractMesh):
             raise ValueError("use_abstract_mesh: expected a jax.sharding.AbstractMesh, "
                              f"got {type(mesh)}. A Mesh has one: mesh.abstract_mesh.")
-        self.mesh = mesh
-        self._override = Override(abstract_mesh, mesh)
+        super().__init__(abstract_mesh, mesh)
 
     def __enter__(self) -> None:
-        outer = get_abstract_mesh()
-        if not (outer.empty or self.mesh.empty) and outer.size != self.mesh.size:
+        outer, mesh = get_abstract_mesh(), self.value
+        if not (outer.empty or mesh.empty) and outer.size != mesh.size:
             raise ValueError("use_abstract_mesh cannot change the size of the mesh in force: "
-                             f"{self.mesh} has {self.mesh.size} places, and {outer} has "
-                             f"{outer.size}.")
-        if not outer.empty and outer is not self.mesh:
-            _exchanged.update([(outer, self.mesh), (self.mesh, outer)])
-        self._override.__enter__()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._override.__exit__(*exc_info)
+                             f"{mesh} has {mesh.size} places, and {outer} has {outer.size}.")
+        if not outer.empty and outer is not mesh:
+            _exchanged.update([(outer, mesh), (mesh, outer)])
+        super().__enter__()
 
 
 # Meshes that a program has put in force within one another. Its derivatives are computed outside.

@@ -70,20 +70,17 @@ class Shardings(NamedTuple):
 
     def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the arguments how it is to lie."""
-        said = self.ins
-        if said is None:
-            return [None] * in_tree.num_leaves
-        args_tree, _ = in_tree.children()
-        return self._flat("in_shardings", args_tree, said, tupled_args=True)
+        if self.ins is not None:
+            in_tree, _ = in_tree.children()  # there are no keywords
+        return self._flat("in_shardings", in_tree, self.ins, tupled_args=True)
 
     def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the result how it is to lie."""
-        said = self.outs
-        if said is None:
-            return [None] * out_tree.num_leaves
-        return self._flat("out_shardings", out_tree, said)
+        return self._flat("out_shardings", out_tree, self.outs)
 
     def _flat(self, argument, tree, said, tupled_args=False):
+        if said is None:
+            return [None] * tree.num_leaves
         (leaves, prefix), mesh = said, self.mesh()
         if self.entered and not mesh.empty:
             leaves = [P() if entry is None else entry for entry in leaves]
