@@ -177,12 +177,9 @@ def engine_files() -> dict[Path, str]:
 
 
 def without_unused(text: str, others: list[str]) -> str:
-    """A module without the classes and functions that neither `others` nor the rest of it name."""
-    tree = ast.parse(text)
-    definitions = {node.name: node for node in tree.body
-                   if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    """A module without the definitions that neither `others` nor the rest of it name."""
+    definitions = {name: node for node in ast.parse(text).body for name in names_of(node)}
     todo: list[ast.AST] = [*map(ast.parse, others)]
-    todo += [node for node in tree.body if node not in definitions.values()]
     unused = {*definitions}
     while todo:
         used = names_in(todo.pop()) & unused
@@ -193,6 +190,16 @@ def without_unused(text: str, others: list[str]) -> str:
     lines = text.splitlines(keepends=True)
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
     return re.sub(r"\n{4,}", "\n\n\n", kept)
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a module defines."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name for alias in node.names if alias.name != "annotations"]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def names_in(node: ast.AST) -> set[str]:

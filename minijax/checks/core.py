@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import operator
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -105,13 +106,27 @@ def one_type_each(primitive: Any, args: Sequence, avals: Sequence) -> None:
                         f"{len(avals)} types for {len(args)} operands.")
 
 
-def escaped(x: Any) -> None:
-    """A tracer is not used after its trace has ended."""
-    if not x._trace.valid:
+def escaped(x: Any, convert: Callable | None = None) -> None:
+    """A tracer is not used after its trace has ended. (NumPy takes no tracer in any case.)"""
+    if not x._trace.valid and convert is not np.asarray:
         raise errors.UnexpectedTracerError(
             f"Encountered an unexpected tracer: a {errors.describe(x)}, wrapped in a "
             f"{type(x).__name__}, was used after the end of the transformation that made it.\n"
             f"{x._origin_msg()}")
+
+
+_REFUSALS: dict[Callable, Callable[[Any], Exception]] = {
+    bool: errors.TracerBoolConversionError,
+    int: errors.in_conversion("int"),
+    float: errors.in_conversion("float", "complex"),
+    operator.index: errors.TracerIntegerConversionError,
+    np.asarray: errors.TracerArrayConversionError,
+}
+
+
+def not_converted(x: Any, convert: Callable) -> NoReturn:
+    """Raise the error for a tracer that Python or NumPy cannot convert in this way."""
+    raise _REFUSALS[convert](x)
 
 
 def leaks(trace: Any) -> None:

@@ -20,11 +20,10 @@ import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from .. import errors
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
 from . import dtypes
@@ -355,42 +354,39 @@ class Tracer(ArrayMethods):
         """The array behind the box if its contents are known, else `None`."""
         return None
 
-    def _refuse(self, refusal: Callable[[Tracer], Exception]) -> NoReturn:
-        checks.escaped(self)
-        raise refusal(self)
-
-    def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
+    def _concretize(self, convert: Callable) -> Any:
         """`convert` of the contents, if they are known.
 
-        `convert` must be a step function, because the derivative of its result is lost. So it may
-        return a truth value or an integer, but not a float.
+        The derivative of its result is lost. That is right for a step function, whose result is a
+        truth value or an integer. A float or an array is refused even if the contents are known.
         """
-        value = self.concrete_value()
+        value = None if convert in (float, np.asarray) else self.concrete_value()
         if value is None:
-            checks.escaped(self)
-            raise error(self)
+            checks.escaped(self, convert)
+            checks.not_converted(self, convert)
+            raise TypeError(f"{self} has no contents that Python can take.")
         return convert(value)
 
     def __bool__(self):
         checks.truth_value_of_tracer(self)
-        return self._concretize(errors.TracerBoolConversionError, bool)
+        return self._concretize(bool)
 
     def __int__(self):
         checks.scalar(self)
-        return self._concretize(errors.in_conversion("int"), int)
+        return self._concretize(int)
 
     def __float__(self):
         checks.scalar(self)
-        self._refuse(errors.in_conversion("float", "complex"))
+        return self._concretize(float)
 
     __complex__ = __float__
 
     def __index__(self):
         checks.index(self)
-        return self._concretize(errors.TracerIntegerConversionError, operator.index)
+        return self._concretize(operator.index)
 
     def __array__(self, *args, **kwargs):
-        raise errors.TracerArrayConversionError(self)
+        return self._concretize(np.asarray)
 
     def _origin_msg(self) -> str:
         """Where the value came from, for error messages."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 from collections.abc import Callable
 
 from .. import errors
+from ..checks.core import escaped
 from ..core import later
 from ..core.core import Trace, Tracer, eval_trace, set_current_trace, state
 
@@ -50,8 +50,10 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
       ConcretizationTypeError: `value` is a tracer of unknown contents.
     """
     if isinstance(value, Tracer):
-        error = functools.partial(errors.ConcretizationTypeError, context=context)
-        value = value._concretize(error, lambda concrete: concrete)
+        tracer, value = value, value.concrete_value()
+        if value is None:
+            escaped(tracer)
+            raise errors.ConcretizationTypeError(tracer, context)
     return value if force is None else force(value)
 
 

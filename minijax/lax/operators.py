@@ -18,6 +18,7 @@ import numpy as np
 
 from ..checks import operators as checks
 from ..checks.array import numeric
+from ..checks.core import escaped
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core import primitives as prim
@@ -382,10 +383,12 @@ def array_tolist(x):
 def contents_refused(name: str) -> Callable:
     """A method of arrays that takes contents out, for tracers: they have none yet, or contents
     that would lose their derivative."""
-    context = f"The method `{name}` asked for its contents."
 
-    return lambda tracer, *args, **kwargs: tracer._refuse(
-        functools.partial(ConcretizationTypeError, context=context))
+    def refuse(tracer, *args, **kwargs):
+        escaped(tracer)
+        raise ConcretizationTypeError(tracer, f"The method `{name}` asked for its contents.")
+
+    return refuse
 
 
 @point
