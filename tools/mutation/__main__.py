@@ -31,9 +31,9 @@ from tools.mutation.mutants import ROOT, Mutant, mutants_of, sample
 from tools.mutation.plugin import FOLDER, REACH, Reached
 
 # Tests of the text of the project, of speed, and of other processes: no rule is tested there.
-LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/cli tests/fuzz tests/house
-    tests/core/test_engine.py tests/public/test_docstrings.py tests/public/test_typing.py
-    tests/public/test_differences.py tests/public/test_signatures.py
+LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/cli tests/fuzz tests/harness
+    tests/house tests/core/test_engine.py tests/public/test_docstrings.py
+    tests/public/test_typing.py tests/public/test_differences.py tests/public/test_signatures.py
     tests/runtime/test_compilation_cache.py tests/runtime/test_distributed.py
     tests/runtime/test_platforms.py tests/runtime/test_processes.py
     tests/users/test_one_file_primitive.py tests/users/test_one_file_transformation.py""".split()

@@ -97,13 +97,15 @@ class Reach:
 
     def store(self) -> None:
         """Leave what has been found."""
-        if JOB and json.loads(Path(JOB).read_text())["add"] and REACH.exists():
+        add = JOB and json.loads(Path(JOB).read_text())["add"]
+        if add and REACH.exists():
             known, _ = pickle.loads(REACH.read_bytes())
             self.found = known | self.found
         fresh = REACH.with_suffix(".new")
         fresh.write_bytes(pickle.dumps((self.found, self.at_import)))
         fresh.replace(REACH)
-        check.store(self.found)
+        if not add:
+            check.store(self.found)
 
 
 class Reached:
