@@ -90,21 +90,6 @@ def test_one_mapped_operand():
     both(lambda jx: jx.vmap(lambda k, v: jx.lax.sort_key_val(k, v), in_axes=(0, None)), X, X[0])
 
 
-@pytest.mark.parametrize("wrong", [
-    lambda jx: jx.lax.sort(()),
-    lambda jx: jx.lax.sort((X, X), num_keys=3),
-    lambda jx: jx.lax.sort((X, X[0])),
-    lambda jx: jx.lax.sort(X, dimension=2),
-    lambda jx: jx.lax.top_k(X, 6),
-    lambda jx: jx.lax.top_k(X, -1),
-    lambda jx: jx.lax.top_k(X, 1, axis=2),
-    lambda jx: jx.lax.top_k(np.float32(1), 1),
-    lambda jx: jx.lax.top_k(X.astype(np.complex64), 1),
-])
-def test_errors(wrong):
-    both(lambda jx: lambda: wrong(jx))
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint32"])
 def test_top_k_of_long_vectors(dtype):
     """They are searched among a few candidates, unless there are many ties."""

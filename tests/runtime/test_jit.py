@@ -338,30 +338,6 @@ def test_a_python_value_that_changes_is_seen_only_by_the_first_trace():
 # Errors
 
 
-@pytest.mark.parametrize("program", [
-    lambda jx: lambda: jx.jit(lambda x: x)("text"),
-    lambda jx: lambda: jx.jit(lambda x: "text")(1.0),
-    lambda jx: lambda: jx.jit(lambda x, n: x, static_argnums=1)(1.0, [1]),
-    lambda jx: lambda: jx.jit(lambda x, n: x, static_argnames="n")(1.0, n={}),
-    lambda jx: lambda: jx.jit(lambda x: x, static_argnums=1),
-    lambda jx: lambda: jx.jit(lambda x: x, static_argnames="n"),
-    lambda jx: lambda: jx.jit(lambda x: x, donate_argnums=2),
-    lambda jx: lambda: jx.jit(lambda x: x, donate_argnums=0, static_argnums=0),
-    lambda jx: lambda: jx.jit(3),
-    lambda jx: lambda: jx.jit(lambda x, y: x)(1.0),
-    lambda jx: lambda: jx.jit(lambda x: x)(1.0, 2.0),
-    lambda jx: lambda: jx.jit(lambda x: x if x > 0 else -x)(1.0),
-    lambda jx: lambda: jx.jit(lambda x: np.sin(x))(1.0),
-    lambda jx: lambda: jx.jit(lambda x: int(x))(1.0),
-    lambda jx: lambda: jx.jit(lambda x: [1, 2][x])(1),
-    lambda jx: lambda: jx.jit(lambda d: d)({1: 1.0, "a": 2.0}),
-    lambda jx: lambda: jx.jit(lambda x: 1 // 0)(1.0),
-    lambda jx: lambda: jx.jit(lambda x: x)(2**40),
-])  # fmt: skip
-def test_errors_are_of_jaxs_classes(program):
-    both(program)
-
-
 def test_a_bad_argument_is_named():
     f = minijax.jit(lambda params, *, rest: params)
     with pytest.raises(TypeError, match=re.escape("at path rest['a'][1]")):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -129,54 +127,3 @@ def test_there_and_back():
         transforms = minijax.scipy.signal.stft(SIGNAL, **options)[2]
         _, again = minijax.scipy.signal.istft(transforms, **options)
         np.testing.assert_allclose(again[:, :60], SIGNAL, atol=1e-4)
-
-
-ERRORS = {
-    "list": lambda m: m.numpy.convolve([1, 2], [1]),
-    "matrices": lambda m: m.numpy.convolve(M, N),
-    "empty": lambda m: m.numpy.correlate(A, A[:0]),
-    "mode": lambda m: m.numpy.convolve(A, B, "circular"),
-    "nd mode": lambda m: m.scipy.signal.convolve(M, N, "circular"),
-    "method": lambda m: m.scipy.signal.convolve(M, N, method="overlap"),
-    "neither larger": lambda m: m.scipy.signal.convolve(M, M.T),
-    "dimensions": lambda m: m.scipy.signal.convolve(M, A),
-    "nothing": lambda m: m.scipy.signal.convolve(M, N[:0]),
-    "2d": lambda m: m.scipy.signal.convolve2d(A, B),
-    "boundary": lambda m: m.scipy.signal.convolve2d(M, N, boundary="wrap"),
-    "fill": lambda m: m.scipy.signal.correlate2d(M, N, fillvalue=1),
-    "fft mode": lambda m: m.scipy.signal.fftconvolve(M, N, "circular"),
-    "fft dimensions": lambda m: m.scipy.signal.fftconvolve(M, A),
-    "fft sizes": lambda m: m.scipy.signal.fftconvolve(M, N, axes=0),
-    "fft axis": lambda m: m.scipy.signal.fftconvolve(M, N, axes=2),
-    "fft valid": lambda m: m.scipy.signal.fftconvolve(M, M.T, "valid"),
-    "trend": lambda m: m.scipy.signal.detrend(M, type="quadratic"),
-    "breakpoint": lambda m: m.scipy.signal.detrend(M, bp=9),
-    "overwrite": lambda m: m.scipy.signal.detrend(M, overwrite_data=True),
-    "stft boundary": lambda m: m.scipy.signal.stft(SIGNAL, boundary="round"),
-    "stft overlap": lambda m: m.scipy.signal.stft(SIGNAL, nperseg=8, noverlap=8),
-    "stft nfft": lambda m: m.scipy.signal.stft(SIGNAL, nperseg=8, nfft=4),
-    "stft segment": lambda m: m.scipy.signal.stft(SIGNAL, nperseg=0),
-    "stft window": lambda m: m.scipy.signal.stft(SIGNAL, window=M, nperseg=8),
-    "stft long window": lambda m: m.scipy.signal.stft(SIGNAL, window=np.ones(99), nperseg=99),
-    "stft other window": lambda m: m.scipy.signal.stft(SIGNAL, window=np.ones(9), nperseg=8),
-    "stft name": lambda m: m.scipy.signal.stft(SIGNAL, window="fancy", nperseg=8),
-    "stft extension": lambda m: m.scipy.signal.stft(SIGNAL[:, :3], nperseg=8, boundary="odd",
-                                                    window=np.ones(3)),
-    "average": lambda m: m.scipy.signal.welch(SIGNAL, nperseg=8, average="mode"),
-    "scaling": lambda m: m.scipy.signal.welch(SIGNAL, scaling="log"),
-    "csd ranks": lambda m: m.scipy.signal.csd(SIGNAL, SIGNAL[0]),
-    "csd shapes": lambda m: m.scipy.signal.csd(SIGNAL, np.ones((3, 60), np.float32)),
-    "istft vector": lambda m: m.scipy.signal.istft(A),
-    "istft axes": lambda m: m.scipy.signal.istft(M, time_axis=0, freq_axis=0),
-    "istft segment": lambda m: m.scipy.signal.istft(M, nperseg=-1),
-    "istft nfft": lambda m: m.scipy.signal.istft(M, nperseg=8, nfft=4),
-    "istft overlap": lambda m: m.scipy.signal.istft(M, nperseg=8, noverlap=8),
-    "istft window": lambda m: m.scipy.signal.istft(M, window=np.ones(3)),
-}
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        both(lambda m: lambda: ERRORS[name](m))

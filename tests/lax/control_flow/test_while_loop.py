@@ -149,47 +149,6 @@ def test_cond_in_while_in_vmap_in_grad():
 # --- errors ---
 
 
-def loop(cond, body, init):
-    return lambda jx: lambda: jx.lax.while_loop(cond, body, init)
-
-
-WRONG = {
-    "no_callable": loop(True, lambda c: c, 0),
-    "condition_number": loop(lambda c: c, lambda c: c, 1.0),
-    "condition_vector": loop(lambda c: c > 0, lambda c: c, V),
-    "condition_tuple": loop(lambda c: (c > 0, c > 0), lambda c: c, X),
-    "condition_tuple_of_one": loop(lambda c: (c > 0,), lambda c: c, X),
-    "condition_none": loop(lambda c: None, lambda c: c, X),
-    "condition_text": loop(lambda c: "yes", lambda c: c, X),
-    "python_condition": loop(lambda c: c > 0 and c < 3, lambda c: c, X),
-    "body_dtype": loop(lambda c: c > 0, lambda c: c > 0, X),
-    "body_shape": loop(lambda c: c.sum() > 0, lambda c: c[:2], V),
-    "body_weak_shape": loop(lambda c: True, lambda c: c + V, 0.0),
-    "body_tree": loop(lambda c: c[0] > 0, lambda c: [c[0], c[1]], (X, X)),
-    "body_keys": loop(lambda c: c["a"] > 0, lambda c: {"b": c["a"]}, {"a": X}),
-    "body_leaf": loop(lambda c: c[0] > 0, lambda c: c[0], (X, X)),
-    "body_none": loop(lambda c: c > 0, lambda c: None, X),
-    "body_no_array": loop(lambda c: c > 0, lambda c: "c", X),
-    "init_no_array": loop(lambda c: True, lambda c: c, "text"),
-    "python_bool": loop(lambda c: c > 0, lambda c: -c if c > 1 else c, X),
-    "fori_no_callable": lambda jx: lambda: jx.lax.fori_loop(0, 3, 1.0, X),
-    "fori_carry": lambda jx: lambda: jx.lax.fori_loop(0, 3, lambda i, c: i, X),
-    "fori_tree": lambda jx: lambda: jx.lax.fori_loop(0, 3, lambda i, c: (c, c), X),
-    "fori_dtypes": lambda jx: lambda: jx.lax.fori_loop(
-        np.int8(0), np.int16(3), lambda i, c: c, X),
-    "fori_unsigned": lambda jx: lambda: jx.lax.fori_loop(0, np.uint8(3), lambda i, c: c, X),
-    "fori_float_and_int": lambda jx: lambda: jx.lax.fori_loop(0.0, 3, lambda i, c: c, X),
-    "fori_unroll": lambda jx: lambda: jx.jit(
-        lambda n: jx.lax.fori_loop(0, n, lambda i, c: c, X, unroll=2))(3),
-}
-
-
-@pytest.mark.parametrize("name", list(WRONG))
-@pytest.mark.parametrize("jit", [False, True])
-def test_error_class(name, jit):
-    both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
-
-
 def message(f):
     with pytest.raises(TypeError) as caught:
         f()
