@@ -37,7 +37,6 @@ DISCHARGED = "discharged: XLA sees no references"
 BY_ITS_JAXPR = "its results have the types that its jaxprs give them"
 OF_MANUAL_AXES = "of axes of type Manual, which no sharding in a type names"
 NO_ARRAYS = "it has no arrays as results"
-TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
@@ -45,33 +44,33 @@ RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "evaluation": {},
-    "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
-    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref",
+    "lowering": {DISCHARGED: "new_ref get swap addupdate freeze"},
+    "jvp": {BOUND_BY_TRACE: "new_ref",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter",
             NO_DERIVATIVE: "pmax pmin",
             ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "hessenberg schur"},
-    "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
+    "batching": {BOUND_BY_TRACE: "new_ref",
                  NO_OPERANDS: "iota platform_index"},
     "transpose": {
-        RULE_LOST: "rule_lost", DISCHARGED: "free_ref",
+        RULE_LOST: "rule_lost",
         BY_ITS_RULE: "custom_vjp_call", NOT_TRANSPOSED: "custom_vmap_call",
         NOT_OF_TANGENTS: "name",
     },
     "sharding": {
-        BY_ITS_JAXPR: """call_hi_primitive closed_call cond core_call
+        BY_ITS_JAXPR: """closed_call cond core_call
             custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call jit
             remat2 scan shard_map while""",
         OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
-        NO_ARRAYS: "check debug_callback debug_print free_ref",
-        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "platform_index",
+        NO_ARRAYS: "check debug_callback debug_print",
+        NO_OPERANDS: "platform_index",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: "assert_consumed_value consume todense",
+        AUTO_AXES: "todense",
     },
 }  # fmt: skip
 

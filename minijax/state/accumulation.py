@@ -24,7 +24,7 @@ from ..lax.shaping import iota
 from . import checks
 from .functions import addupdate, new_ref
 from .indexing import may_repeat, read, write
-from .primitives import addupdate_p, empty_ref_p, freeze_p, get_p, inner_type, new_ref_p, swap_p
+from .primitives import addupdate_p, freeze_p, get_p, inner_type, new_ref_p, swap_p
 from .refs import AbstractRef
 
 
@@ -120,7 +120,6 @@ def _addupdate_transpose(cts, ref, value, *operands, tree):
 
 primitive_transposes.update({
     new_ref_p: lambda ct, x, **params: [ct],
-    empty_ref_p: lambda ct, **params: [],
     freeze_p: lambda ct, ref: [ct],
     get_p: _get_transpose,
     swap_p: _swap_transpose,

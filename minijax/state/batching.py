@@ -27,7 +27,7 @@ from ..lax.dynamic_slices import SLICES, Slice
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, transpose
 from . import checks
 from .indexing import EXAMPLE, OWN, Indices, accumulate, broadcast_to_p, read, strided, write
-from .primitives import addupdate_p, free_ref_p, freeze_p, get_p, swap_p
+from .primitives import addupdate_p, freeze_p, get_p, swap_p
 
 # ----------------------------------------------------------------------------------------------
 # The index of all examples
@@ -232,5 +232,4 @@ primitive_batchers.update({
     swap_p: _only_to_batches("a set/swap", _batch_swap),
     addupdate_p: _only_to_batches("an addupdate", _batch_addupdate),
     freeze_p: lambda args, dims: (freeze_p.bind(*args), dims[0]),
-    free_ref_p: lambda args, dims: (free_ref_p.bind(*args), []),
 })

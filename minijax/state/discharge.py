@@ -20,7 +20,7 @@ from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
-from ..core.primitives import filled, stop_gradient_p
+from ..core.primitives import stop_gradient_p
 from ..core.staging import jaxpr_of, weakref_cache
 from ..core.util import split_list
 from ..custom_rules.common import Named, from_rule
@@ -158,8 +158,6 @@ discharge_rules.update({
     prim.get_p: _discharge_get,
     prim.swap_p: _discharge_swap,
     prim.addupdate_p: _discharge_addupdate,
-    prim.empty_ref_p: lambda is_ref, values, params: ([filled(params["ty"], 0)], []),
-    prim.free_ref_p: lambda is_ref, values, params: ([], values),
     prim.freeze_p: lambda is_ref, values, params: (values, values),
 })
 

@@ -11,7 +11,7 @@ from ..core import dtypes
 from ..core.batching import BatchTracer
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, install_methods, typeof
-from ..core.primitives import convert
+from ..core.primitives import convert, filled
 from ..core.staging import shaped_abstractify
 from ..core.tree import NodeType
 from ..lax.indexing import Indexing, indexing_of
@@ -19,7 +19,7 @@ from ..pytree.registration import register_node_type
 from ..text.key_paths import GetAttrKey
 from . import checks
 from .indexing import parse, selected_shape
-from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p
+from .primitives import addupdate_p, freeze_p, get_p, new_ref_p, swap_p
 from .refs import AbstractRef, Ref, is_ref
 
 
@@ -55,7 +55,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), "float32"))
     Ref([0., 0.], dtype=float32)
     """
-    return empty_ref_p.bind(ty=shaped_abstractify(ty), memory_space=memory_space)
+    return new_ref_p.bind(filled(shaped_abstractify(ty), 0), memory_space=memory_space, kind=None)
 
 
 @api_boundary
@@ -72,9 +72,8 @@ def freeze(ref: Ref) -> Any:
 
 
 def free_ref(ref: Ref) -> None:
-    """Declare that a reference will not be used any more."""
+    """Declare that a reference will not be used any more. Python frees it."""
     checks.ref(ref, is_ref(ref), "free_ref")
-    free_ref_p.bind(ref)
 
 
 def _parsed(ref, idx, where):

@@ -19,12 +19,12 @@ from typing import Any
 
 from ..checks.array import concrete
 from ..core.array import as_array
-from ..core.batching import BatchTrace, BatchTracer, bdim_at, unmapped_aval
+from ..core.batching import BatchTrace, BatchTracer, bdim_at
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.partial_eval import JaxprTrace, default_partial_eval
-from ..core.primitives import convert, filled
+from ..core.primitives import convert
 from ..lax.control_flow.scan import instantiate_later
 from . import checks
 from .indexing import accumulate, read, selected_shape, write
@@ -92,54 +92,6 @@ def _new_ref_type(x, *, memory_space, kind):
     return AbstractRef(x, memory_space, kind), MADE
 
 
-class EmptyRef(Primitive):
-    """`empty_ref`. Each example has a reference of its own, and each reference one for its tangent:
-    what is written later may need them."""
-
-    def bind(self, **params):
-        return _make_empty(state.trace, params)
-
-
-def _make_empty(trace, params):
-    """A new reference without first contents, as `trace` holds it."""
-    make = trace.in_parent
-    if isinstance(trace, BatchTrace):
-        axis_data = trace.axis_data
-        ty = unmapped_aval(axis_data.size, 0, params["ty"], axis_data.placement)
-        return BatchTracer(trace, make(_make_empty_in, params | {"ty": ty}), 0)
-    if isinstance(trace, JVPTrace):
-        ref, ty = make(_make_empty_in, params), params["ty"].to_tangent_aval()
-        if ty.dtype == float0:
-            return ref
-        return trace.box(ref, make(_make_empty_tangent, params | {"ty": ty}))
-    if isinstance(trace, JaxprTrace):
-        return make(_make_empty_in, params)
-    return trace.process_primitive(empty_ref_p, (), params)
-
-
-def _make_empty_in(params):
-    return _make_empty(state.trace, params)
-
-
-def _make_empty_tangent(params):
-    if isinstance(state.trace, JaxprTrace):
-        return default_partial_eval(state.trace, empty_ref_p, [], params)
-    return _make_empty_in(params)
-
-
-empty_ref_p = EmptyRef("empty_ref")
-
-
-@empty_ref_p.def_impl
-def _empty_ref(*, memory_space, ty):
-    return _new_ref(filled(ty, 0), memory_space=memory_space, kind=None)
-
-
-@empty_ref_p.def_effectful_abstract_eval
-def _empty_ref_type(*, memory_space, ty):
-    return AbstractRef(ty, memory_space), MADE
-
-
 # ----------------------------------------------------------------------------------------------
 # Reading and writing: values and types
 
@@ -147,7 +99,6 @@ get_p = Primitive("get")
 swap_p = Primitive("swap")
 addupdate_p = Primitive("addupdate", multiple_results=True)
 freeze_p = Primitive("freeze")
-free_ref_p = Primitive("free_ref", multiple_results=True)
 
 
 @get_p.def_impl
@@ -185,11 +136,6 @@ def _freeze(ref):
     return ref.value
 
 
-@free_ref_p.def_impl
-def _free_ref(ref):
-    return []
-
-
 def as_contents(x, ref):
     """An array of the type of the reference's contents: the weak type may be another."""
     inner = ref.aval.inner_aval
@@ -222,12 +168,6 @@ def _addupdate_type(ref, value, *operands, tree):
 @freeze_p.def_effectful_abstract_eval
 def _freeze_type(ref):
     return ref.inner_aval, END
-
-
-@free_ref_p.def_effectful_abstract_eval
-def _free_ref_type(ref):
-    return [], END
-
 
 # ----------------------------------------------------------------------------------------------
 # Forward mode
@@ -273,8 +213,7 @@ def _freeze_jvp(primals, tangents):
 
 
 primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupdate_jvp,
-                       freeze_p: _freeze_jvp,
-                       free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
+                       freeze_p: _freeze_jvp})
 
 # ----------------------------------------------------------------------------------------------
 # Contents

@@ -22,9 +22,9 @@ CALLED = {
     "custom_vmap_call": "custom_vmap", "random_split": "split", "random_wrap": "wrap_key_data",
     "random_unwrap": "key_data", "random_fold_in": "fold_in", "random_seed": "key",
     "random_clone": "clone", "geqp3": "qr", "geqrf": "qr", "addupdate": "new_ref",
-    "empty_ref": "new_ref", "get": "new_ref", "swap": "new_ref", "sharding_constraint":
-    "with_sharding_constraint", "name": "checkpoint_name", "assert_consumed_value": "consume",
-    "custom_lin": "custom_vjp", "free_ref": "new_ref",
+    "get": "new_ref", "swap": "new_ref", "sharding_constraint":
+    "with_sharding_constraint", "name": "checkpoint_name",
+    "custom_lin": "custom_vjp",
     "inspect_sharding": "inspect_array_sharding", "layout_constraint": "with_layout_constraint",
     "random_gamma": "gamma", "random_gamma_grad_by_a": "gamma", "reduce_scatter": "psum_scatter",
     "regularized_incomplete_beta": "betainc",

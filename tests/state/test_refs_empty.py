@@ -60,11 +60,6 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
-def test_jaxprs(transform):
-    both(lambda jx: lambda x: str(jx.make_jaxpr(TRANSFORMS[transform](jx, written(jx)))(x)), X)
-
-
 @pytest.mark.parametrize("transform", TRANSFORMS | OURS)
 @pytest.mark.parametrize("f", [written, in_a_loop], ids=lambda f: f.__name__)
 def test_values(f, transform):
