@@ -85,6 +85,7 @@ from .core import operators as _operators  # arrays and tracers get theirs
 from .core import primitives as lax
 from .core.api import eval_shape, grad, jvp, linearize, make_jaxpr, value_and_grad, vjp, vmap
 from .core.jit import jit
+from .settings import disable_jit, enable_x64
 '''
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
@@ -168,18 +169,22 @@ def cut_core(folder: Path) -> Path:
 def engine_files() -> dict[Path, str]:
     """The text of each file that the engine needs, with its checks.
 
-    `errors.py` has the classes of all rooms. Those that the engine does not raise are left out.
+    The files beside `core/` serve all rooms. What the engine does not name is left out of them: an
+    error that it does not raise, or a setting that it does not read.
     """
     files = {path: (PACKAGE / path).read_text() for room in CORE for path in sources(room)}
-    errors = Path("errors.py")
-    others = [without_checks(text) for path, text in files.items() if path != errors]
-    return files | {errors: without_unused(files[errors], others)}
+    engine = {path: without_checks(text) for path, text in files.items()}
+    for path in (path for path in files if path.parts[0] != "core"):
+        others = [text for other, text in engine.items() if other != path]
+        files[path] = engine[path] = without_unused(files[path], [*others, FACADE_OF_THE_CORE])
+    return files
 
 
 def without_unused(text: str, others: list[str]) -> str:
     """A module without the definitions that neither `others` nor the rest of it name."""
     definitions = {name: node for node in ast.parse(text).body for name in names_of(node)}
     todo: list[ast.AST] = [*map(ast.parse, others)]
+    todo += [node for node in ast.parse(text).body if not names_of(node)]
     unused = {*definitions}
     while todo:
         used = names_in(todo.pop()) & unused
