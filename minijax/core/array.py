@@ -85,6 +85,9 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         value = np.asarray(self._numpy())
         if copy or (dtype is not None and dtype != value.dtype):
             return np.array(value, dtype=dtype)
+        if value.base is None or isinstance(value.base, np.ndarray):
+            value = np.asarray(ReadOnly(value)).view(value.dtype)
+            self._host = value
         view = value.view()
         view.flags.writeable = False
         return view
@@ -129,6 +132,17 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def delete(self) -> None:
         """Free the contents now."""
         self._host = self._buffer = None
+
+
+class ReadOnly:
+    """The memory of a NumPy array. NumPy reads it, and cannot be told to write to it: a view of the
+    array itself could be, because the array may."""
+
+    __slots__ = ("_owner", "__array_interface__")
+
+    def __init__(self, owner: np.ndarray):
+        self._owner, interface = owner, owner.__array_interface__
+        self.__array_interface__ = interface | {"data": (interface["data"][0], True)}
 
 
 # ----------------------------------------------------------------------------------------------

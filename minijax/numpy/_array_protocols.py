@@ -30,14 +30,14 @@ def _deepcopy(self, memo):
 
 
 def _reduce(self):
-    return restored, (np.asarray(self._numpy()), self.aval)
+    return restored, (np.asarray(self), self.aval)
 
 
 def restored(value: np.ndarray, aval) -> Array:
     """A pickled array. One of 64 bits loses half of them where x64 is off."""
     dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
     if dtype == aval.dtype:
-        return Array(value, aval)
+        return Array(value if value.flags.owndata else value.copy(), aval)
     return Array(value.astype(dtype), aval.update(dtype=dtype))
 
 
