@@ -40,6 +40,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import def_numpy_or_xla
+from ..text.naming import named
 from .complex_numbers import has_nan
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
@@ -67,8 +68,23 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
             return np.flip(numpy_rule(np.flip(x, axis), axis), axis)
         return numpy_rule(x, axis)
 
+    @named(name, doc=doc)
     @public
     def function(operand, axis: int = 0, reverse: bool = False):
+        """{doc}
+
+        Args:
+          operand: an array.
+          axis: a dimension, not negative.
+          reverse: whether to start from the end.
+
+        Returns:
+          an array of the same type.
+
+        Raises:
+          ValueError: an axis out of bounds.
+          TypeError: a dtype without it.
+        """
         return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
     def batch(args, dims, *, axis, reverse):
@@ -79,12 +95,6 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
     def_numpy_or_xla(primitive, evaluate, by_xla)
     primitive_batchers[primitive] = batch
     register_lowering(primitive, lowering)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  operand: an array.\n  axis: a dimension, not negative.\n"
-        "  reverse: whether to start from the end.\n\nReturns:\n  an array of the same type.\n\n"
-        "Raises:\n  ValueError: an axis out of bounds.\n  TypeError: a dtype without it.\n"
-    )
     return primitive, function
 
 

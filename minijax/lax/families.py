@@ -23,6 +23,7 @@ from ..core.lowering import Body, Value, nary_rule, register_lowering
 from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
 from ..core.staging import jaxpr_of
 from ..runtime.dispatch import apply_primitive
+from ..text.naming import named
 from .precision import AccuracyMode, Tolerance, is_accuracy
 
 # Kinds of element types, besides those of the starters.
@@ -101,6 +102,17 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     apply = direct_unary(primitive)
 
     def plain(x):
+        """{doc}
+
+        Args:
+          x: an array of any shape; dtype {kinds}.
+
+        Returns:
+          an array of the shape of `x`.
+
+        Raises:
+          TypeError: another dtype.
+        """
         try:
             return apply(x)
         except Exception as error:
@@ -108,6 +120,18 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
             raise
 
     def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
+        """{doc}
+
+        Args:
+          x: an array of any shape; dtype {kinds}.
+          accuracy: how exactly; on the CPU there is one way.
+
+        Returns:
+          an array of the shape of `x`.
+
+        Raises:
+          TypeError: another dtype.
+        """
         try:
             if accuracy is not None:
                 is_accuracy(accuracy)
@@ -116,16 +140,9 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
             hide_frames(error)
             raise
 
-    function = with_accuracy if has_accuracy else plain
     kinds = ", ".join(kind.__name__ for kind in accepted)
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __package__  # where `pickle` finds it
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  x: an array of any shape; dtype {kinds}.\n"
-        + "  accuracy: how exactly; on the CPU there is one way.\n" * has_accuracy
-        + "\nReturns:\n  an array of the shape of `x`.\n\nRaises:\n  TypeError: another dtype.\n"
-    )
-    return function
+    function = with_accuracy if has_accuracy else plain
+    return named(name, __package__, doc=doc, kinds=kinds)(function)  # where `pickle` finds it
 
 
 _WITH_ACCURACY = ("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
@@ -137,20 +154,25 @@ def binary_function(primitive: Primitive, doc: str) -> Callable:
 
     apply = direct_binary(primitive)
 
+    @named(primitive.name, __package__, doc=doc)
     def function(x, y):
+        """{doc}
+
+        Args:
+          x, y: arrays of one dtype and one rank (or scalars), their dimensions equal or 1.
+
+        Returns:
+          an array of the common shape.
+
+        Raises:
+          TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.
+        """
         try:
             return apply(x, y)
         except Exception as error:
             hide_frames(error)
             raise
 
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__module__ = __package__  # where `pickle` finds it
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  x, y: arrays of one dtype and one rank (or scalars), their dimensions "
-        "equal or 1.\n\nReturns:\n  an array of the common shape.\n\n"
-        "Raises:\n  TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.\n"
-    )
     return function
 
 

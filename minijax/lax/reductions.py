@@ -40,6 +40,7 @@ from ..core.primitives import (
     squeeze,
 )
 from ..runtime.dispatch import def_numpy_or_xla
+from ..text.naming import named
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -62,17 +63,24 @@ def reduction_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Ca
 def reduction_function(primitive: Primitive, doc: str) -> Callable:
     """The public function of a reduction."""
 
+    @named(primitive.name, doc=doc)
     @public
     def function(operand, axes: Sequence[int]):
+        """{doc}
+
+        Args:
+          operand: an array.
+          axes: the dimensions to reduce, each in bounds.
+
+        Returns:
+          an array of the same dtype, without these dimensions.
+
+        Raises:
+          TypeError: a dtype without this operation.
+          ValueError: a repeated axis, or one out of bounds.
+        """
         return primitive.bind(operand, axes=integers(f"{primitive}: axes", axes))
 
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  operand: an array.\n  axes: the dimensions to reduce, each in bounds."
-        "\n\nReturns:\n  an array of the same dtype, without these dimensions.\n\n"
-        "Raises:\n  TypeError: a dtype without this operation.\n"
-        "  ValueError: a repeated axis, or one out of bounds.\n"
-    )
     return function
 
 

@@ -23,6 +23,7 @@ from ..core.transposition import deftranspose, is_undefined_primal
 from ..pytree.arguments import valid_jaxtype
 from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context
+from ..text.naming import named
 from . import elementwise as prim
 from .complex_numbers import has_nan
 from .families import emit_region, lower_fun
@@ -131,10 +132,25 @@ def _check_promises(*promises) -> None:
 
 
 def _scatter_function(primitive: Primitive, combine: Callable | None, what: str) -> Callable:
+    @named(primitive.name.replace("-", "_"), what=what)
     @public
     def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  mode: str | GatherScatterMode | None = None):
+        """`operand` with windows of it {what} those of `updates`.
+
+        Args:
+          operand: an array.
+          scatter_indices: integers; along the last dimension, the place of one window.
+          updates: an array of the windows, of the operand's dtype.
+          dimension_numbers: which dimensions correspond.
+          indices_are_sorted, unique_indices: promises, which may make it faster.
+          mode: for windows outside of the operand; by default those are left out.
+
+        Raises:
+          TypeError: shapes, dtypes and dimension numbers that do not fit.
+          ValueError: indices that are no integers.
+        """
         _check_promises(indices_are_sorted, unique_indices)
         jaxpr, consts = None, ()
         if combine is not None:
@@ -146,21 +162,6 @@ def _scatter_function(primitive: Primitive, combine: Callable | None, what: str)
             dimension_numbers=canonical(dimension_numbers), indices_are_sorted=indices_are_sorted,
             unique_indices=unique_indices, mode=GatherScatterMode.from_any(mode))
 
-    function.__name__ = function.__qualname__ = primitive.name.replace("-", "_")
-    function.__doc__ = f"""`operand` with windows of it {what} those of `updates`.
-
-    Args:
-      operand: an array.
-      scatter_indices: integers; along the last dimension, the place of one window.
-      updates: an array of the windows, of the operand's dtype.
-      dimension_numbers: which dimensions correspond.
-      indices_are_sorted, unique_indices: promises, which may make it faster.
-      mode: for windows outside of the operand; by default those are left out.
-
-    Raises:
-      TypeError: shapes, dtypes and dimension numbers that do not fit.
-      ValueError: indices that are no integers.
-    """
     return function
 
 

@@ -19,6 +19,7 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..lax.out_shardings import call_sharded
 from ..lax.sizes import canonical_shape, size_along
+from ..text.naming import named
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
@@ -238,15 +239,19 @@ def _complex_draw(key, shape, dtype, radius: Callable):
 def _family(name: str, who: str, scale: float, mode: Mode,
             distribution: Distribution) -> Callable:
     """The function `name`: `variance_scaling` with a scale, a mode and a distribution."""
+    @named(name, who=who, row=f"{scale}, {mode!r}, {distribution!r}")
     @public
     def build(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype=None):
+        """Builds {who}'s initializer: `variance_scaling({row}, …)`.
+
+        Args:
+          in_axis, out_axis, batch_axis, dtype: see `variance_scaling`.
+
+        >>> {name}()(jax.random.key(0), (2, 3)).shape
+        (2, 3)
+        """
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = (f"Builds {who}'s initializer: `variance_scaling({scale}, {mode!r}, "
-                     f"{distribution!r}, …)`.\n\n"
-                     "Args:\n  in_axis, out_axis, batch_axis, dtype: see `variance_scaling`.\n\n"
-                     f">>> {name}()(jax.random.key(0), (2, 3)).shape\n(2, 3)\n")
     return build
 
 

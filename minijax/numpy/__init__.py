@@ -23,6 +23,10 @@ from ..lax.operators import (
     absolute, bitwise_not, equal, greater, greater_equal, less, less_equal, matmul, not_equal,
     positive,
 )
+from ._arithmetic import (
+    bitwise_left_shift, bitwise_right_shift, divide, divmod, float_power, floor_divide, fmod,
+    left_shift, mod, pow, power, reciprocal, remainder, right_shift, square, true_divide,
+)
 from ._constructors import (
     arange, array, asarray, astype, copy, empty, empty_like, full, full_like, ones, ones_like,
     zeros, zeros_like,
@@ -61,8 +65,7 @@ from ._polynomials import (
     poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots,
 )
 from ._reductions import (
-    all, amax, amin, any, argmax, argmin, average, count_nonzero, max, mean, min, prod, ptp,
-    std, sum, var,
+    all, amax, amin, any, average, count_nonzero, max, mean, min, prod, ptp, std, sum, var,
 )
 from ._running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from ._scalar_types import (
@@ -71,7 +74,7 @@ from ._scalar_types import (
     float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, float_, int2, int4, int8, int16,
     int32, int64, int_, single, uint, uint2, uint4, uint8, uint16, uint32, uint64,
 )
-from ._searching import digitize, interp, searchsorted
+from ._searching import argmax, argmin, digitize, interp, searchsorted
 from ._select import broadcast_arrays
 from ._sequences import diff, ediff1d, gradient, trapezoid, unwrap, vander
 from ._sets import (
@@ -94,15 +97,10 @@ from ._special import (
 )
 from ._ufuncs import (
     abs, angle, arctanh, around, atanh, sinh, cosh, arcsin, asin, arccos, acos, arctan, atan,
-    arcsinh, asinh, arccosh, acosh, arctan2, atan2, bitwise_invert, bitwise_left_shift,
-    bitwise_right_shift, cbrt, ceil, conj, conjugate, copysign, cos, deg2rad, degrees, exp,
-    exp2, expm1, fabs, floor, imag, invert, iscomplex, isfinite, isinf, isnan, isneginf,
-    isposinf, isreal, left_shift, log, log1p, log2, log10, logical_not, modf, rad2deg, radians,
-    real, right_shift, rint, round, sign, signbit, sin, sqrt, tan, tanh, trunc,
-)
-from ._arithmetic import divide, true_divide
-from ._arithmetic import (
-    divmod, float_power, floor_divide, fmod, mod, pow, power, reciprocal, remainder, square,
+    arcsinh, asinh, arccosh, acosh, arctan2, atan2, bitwise_invert, cbrt, ceil, conj, conjugate,
+    copysign, cos, deg2rad, degrees, exp, exp2, expm1, fabs, floor, imag, invert, iscomplex,
+    isfinite, isinf, isnan, isneginf, isposinf, isreal, log, log1p, log2, log10, logical_not,
+    modf, rad2deg, radians, real, rint, round, sign, signbit, sin, sqrt, tan, tanh, trunc,
 )
 from ._tapers import bartlett, blackman, hamming, hanning, i0, kaiser
 from ._ufunc_objects import (

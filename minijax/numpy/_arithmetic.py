@@ -1,4 +1,4 @@
-"""Chapter 12: powers, quotients and remainders."""
+"""Chapter 12: powers, quotients, remainders and shifts."""
 
 from __future__ import annotations
 
@@ -193,3 +193,29 @@ def true_divide(x1, x2, /):
 
 
 divide = renamed(true_divide, "divide")
+
+
+@public
+def left_shift(x, y, /):
+    """Elementwise x << y.
+
+    Raises:
+      TypeError: arguments that are not integers.
+    """
+    return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
+
+
+@public
+def right_shift(x1, x2, /):
+    """Elementwise x1 >> x2, keeping the sign of signed integers.
+
+    Raises:
+      TypeError: arguments that are not integers.
+    """
+    x1, x2 = promote_args_numeric("right_shift", x1, x2)
+    unsigned = dtypes.issubdtype(typeof(x1).dtype, np.unsignedinteger)
+    return (bitwise.shift_right_logical if unsigned else bitwise.shift_right_arithmetic)(x1, x2)
+
+
+bitwise_left_shift = renamed(left_shift, "bitwise_left_shift")
+bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")

@@ -41,6 +41,7 @@ from ..lax.shaping import (
 )
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
+from ..text.naming import named
 from ._arguments import (
     canonical_shape,
     check_arraylike,
@@ -247,8 +248,21 @@ def _check_forgotten_parentheses(name, shape, dtype):
 def _filled(name, value):
     """`zeros`, `ones` and `empty`."""
 
+    @named(name, what="unspecified contents (zeros)" if name == "empty" else name)
     @public
     def constructor(shape, dtype=None, *, device=None, out_sharding=None):
+        """An array of {what}.
+
+        Args:
+          shape: an int or a sequence of ints.
+          dtype: the element type; by default floating point.
+
+        Raises:
+          TypeError: a shape that is traced or negative.
+
+        >>> {name}((2, 3)).shape
+        (2, 3)
+        """
         _check_forgotten_parentheses(name, shape, dtype)
         dtype = (dtypes.python_scalar_dtype(float) if dtype is None else
                  check_and_canonicalize_user_dtype(dtype, name))
@@ -261,14 +275,6 @@ def _filled(name, value):
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
         return converted_on(out, device, out_sharding)
 
-    constructor.__name__ = constructor.__qualname__ = name
-    what = {"empty": "unspecified contents (zeros)"}.get(name, name)
-    constructor.__doc__ = (
-        f"An array of {what}.\n\nArgs:\n  shape: an int or a sequence of ints.\n"
-        "  dtype: the element type; by default floating point.\n\n"
-        f"Raises:\n  TypeError: a shape that is traced or negative.\n\n>>> {name}((2, 3)).shape\n"
-        "(2, 3)\n"
-    )
     return constructor
 
 
@@ -312,8 +318,18 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
 def _filled_like(name, value):
     """`zeros_like` and `ones_like`."""
 
+    @named(name, as_for=name.removesuffix("_like"))
     @public
     def constructor(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+        """`{as_for}` with the shape and the dtype of `a`, unless given.
+
+        Args:
+          a: an array, or what has a `shape` and a `dtype`.
+          dtype, shape: as for `{as_for}`.
+
+        Raises:
+          TypeError: `a` is no array.
+        """
         if not (hasattr(a, "dtype") and hasattr(a, "shape")):
             check_arraylike(name, a)
         dtype, shape = user_dtype(dtype, name), None if shape is None else _shape(shape)
@@ -322,12 +338,6 @@ def _filled_like(name, value):
         out = lax_full_like(a, value, dtype, shape)
         return converted_on(out, device, out_sharding, a)
 
-    constructor.__name__ = constructor.__qualname__ = name
-    constructor.__doc__ = (
-        f"`{name.removesuffix('_like')}` with the shape and the dtype of `a`, unless given.\n\n"
-        "Args:\n  a: an array, or what has a `shape` and a `dtype`.\n  dtype, shape: as for "
-        f"`{name.removesuffix('_like')}`.\n\nRaises:\n  TypeError: `a` is no array.\n"
-    )
     return constructor
 
 

@@ -23,6 +23,7 @@ from ..lax.shaping import (
     broadcasted_iota,
     on_device,
 )
+from ..text.naming import named
 from ._arguments import (
     canonical_axis,
     canonical_shape,
@@ -259,16 +260,16 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
 
 
 def _indices_from(name, function):
+    @named(name, function=function.__name__)
     @public
     def from_array(arr, k: int = 0) -> tuple:
+        """`{function}` for the shape of a matrix."""
         check_arraylike(name, arr)
         rows_columns = shape(arr)
         if len(rows_columns) != 2:
             raise ValueError("Only 2-D inputs are accepted")
         return function(rows_columns[0], k, rows_columns[1])
 
-    from_array.__name__ = from_array.__qualname__ = name
-    from_array.__doc__ = f"`{name.removesuffix('_from')}` for the shape of a matrix.\n"
     return from_array
 
 

@@ -11,6 +11,7 @@ from ..core.array import Array
 from ..core.boundary import public
 from ..core.core import ShapedArray
 from ..runtime import xla
+from ..text.naming import named
 from ._constructors import asarray
 
 HOST = 1  # DLPack's name of the kind of device that has its data in the host's memory
@@ -52,15 +53,18 @@ def fromstring(string: str, dtype=float, count: int = -1, *, sep: str) -> Any:
 def _impure(name: str, what: str):
     """A function of NumPy's that reads something up, and so gives another result each time."""
 
+    @named(name, what=what)
     @public
     def function(*args, **kwargs):
+        """Not here: `numpy.{name}` uses up the {what} that it reads.
+
+        Raises:
+          NotImplementedError: always.
+        """
         raise NotImplementedError(
             f"jnp.{name}() uses up the {what} that it reads, so that a function with it cannot be "
             f"traced: write jnp.asarray(np.{name}(...)), outside of the traced function.")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Not here: `numpy.{name}` uses up the {what} that it reads.\n\n"
-                        "Raises:\n  NotImplementedError: always.\n")
     return function
 
 

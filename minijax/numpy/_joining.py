@@ -13,6 +13,7 @@ from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.sizes import size_along
 from ..lax.stacking import stack_p, unstack_p
+from ..text.naming import named
 from ._arguments import (
     canonical_axis,
     check_arraylike,
@@ -132,8 +133,18 @@ _NO_ARRAYS = {"vstack": ValueError, "hstack": IndexError, "dstack": ValueError}
 def _stack_along(name, at_least, axis_of, doc):
     """`vstack`, `hstack` and `dstack`."""
 
+    @named(name, doc=doc)
     @public
     def function(tup, dtype=None):
+        """{doc}
+
+        Args:
+          tup: a sequence of arrays; dtypes are promoted.
+          dtype: the type of the result.
+
+        Raises:
+          TypeError: shapes that do not fit.
+        """
         if _is_array(tup):
             arrays = vmap(at_least)(asarray(tup))
             return concatenate(arrays, axis_of(arrays.ndim - 1), dtype)
@@ -143,10 +154,6 @@ def _stack_along(name, at_least, axis_of, doc):
             raise _NO_ARRAYS[name](f"{name} needs at least one array, got none.")
         return concatenate(arrays, axis_of(arrays[0].ndim), dtype)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"{doc}\n\nArgs:\n  tup: a sequence of arrays; dtypes are promoted.\n"
-                        "  dtype: the type of the result.\n\nRaises:\n  TypeError: shapes that do "
-                        "not fit.\n")
     return function
 
 

@@ -101,10 +101,10 @@ def _argsort(self, axis: int | None = -1, *, kind=None, order=None, stable: bool
 
 install_methods({
     name: getattr(_reductions, name) for name in (
-        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "ptp", "sum")
+        "all", "any", "max", "mean", "min", "prod", "ptp", "sum")
 })
 install_methods({
-    "var": _var, "std": _std,
+    "var": _var, "std": _std, "argmax": _searching.argmax, "argmin": _searching.argmin,
     "clip": _clip, "round": _ufuncs.round, "__round__": _round_method,
     "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
@@ -137,5 +137,5 @@ general["pow"] = _arithmetic.power
 install_binary_operators({
     "floordiv": _of_own_arrays(_arithmetic.floor_divide),
     "mod": _of_own_arrays(_arithmetic.remainder), "divmod": _of_own_arrays(_arithmetic.divmod),
-    "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
+    "lshift": _arithmetic.left_shift, "rshift": _arithmetic.right_shift,
 })

@@ -7,6 +7,7 @@ import numpy as np
 from ..core.boundary import public
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
+from ..text.naming import named
 from ._arguments import (
     check_mask,
     check_no_out,
@@ -23,8 +24,6 @@ from ._reductions import (
     PROD,
     SUM,
     all,
-    argmax,
-    argmin,
     max,
     mean,
     min,
@@ -33,6 +32,7 @@ from ._reductions import (
     sum,
     var_dtypes,
 )
+from ._searching import argmax, argmin
 from ._select import _where
 from ._staged import staged
 
@@ -132,14 +132,14 @@ def _nan_arg_extreme(name, search, worst):
         found = search(_where(is_nan, worst, a), axis, keepdims=keepdims)
         return _where(all(is_nan, axis, keepdims=keepdims), -1, found)
 
+    @named(name, search=search.__name__)
     @public
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
+        """`{search}` with NaNs left out; -1 if all are NaN."""
         check_no_out(name, out)
         return staged_function(ensure_arraylike(name, a), axis, keepdims=bool(keepdims))
 
     staged_function.__wrapped__.__name__ = f"_{name}"
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name.removeprefix('nan')}` with NaNs left out; -1 if all are NaN.\n"
     return function
 
 

@@ -28,7 +28,8 @@ from ._diagonals import diag
 from ._editing import trim_zeros
 from ._joining import concatenate
 from ._products import dot, outer
-from ._reductions import all, argmin, prod
+from ._reductions import all, prod
+from ._searching import argmin
 from ._select import _where
 from ._sequences import vander
 from ._shaping import atleast_1d, roll

@@ -22,6 +22,7 @@ from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
 from ..lax.windows import GatherDimensionNumbers
 from ..runtime.jit import jit
+from ..text.naming import named
 from ._arguments import (
     canonical_axis,
     complex_input,
@@ -39,81 +40,75 @@ from ._shaping import moveaxis
 from ._special import clip
 from ._ufuncs import isnan, logical_not
 
-_PARAMETERS = """
-  axis: an int or several; by default all.
-  out, overwrite_input: not supported.
-"""
-_METHOD = """\
-  method: of two neighbours, how much of each: "linear", in proportion; "lower", "higher",
-    "nearest" or "midpoint"; or "inverted_cdf", the least number that as large a part as q is not
-    greater than.
-  keepdims: whether reduced axes are kept, with size 1.
-  weights: for "inverted_cdf", of the shape of `a`, or of the reduced axes: how much each counts.
 
-Raises:
-  ValueError: complex numbers, q with several axes, an unknown method, weights that do not fit.
-  TypeError: no numbers at all.
-  NotImplementedError: weights for another method.
-"""
-
-
-def _quantiles(name: str, skip_nans: bool, example: str = ""):
-    """`quantile`, with NaNs or without."""
+def _quantiles(name: str, unit: str, of: Callable | None, skip_nans: bool, example: str = ""):
+    """`quantile`, or `percentile` by way of it, with NaNs or without."""
+    @named(name, unit=unit, example=example,
+           nans="NaNs left out" if skip_nans else "NaN if there is one among them")
     def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
                  weights=None):
+        """The numbers such that {unit} of the elements are not greater; {nans}.
+
+        Args:
+          a: an array of real numbers.
+          q: a number or a vector of them.
+          axis: an int or several; by default all.
+          out, overwrite_input: not supported.
+          method: of two neighbours, how much of each: "linear", in proportion; "lower", "higher",
+            "nearest" or "midpoint"; or "inverted_cdf", the least number that as large a part as q
+            is not greater than.
+          keepdims: whether reduced axes are kept, with size 1.
+          weights: for "inverted_cdf", of the shape of `a`, or of the reduced axes: how much each
+            counts.
+
+        Raises:
+          ValueError: complex numbers, q with several axes, an unknown method, weights that do not
+            fit.
+          TypeError: no numbers at all.
+          NotImplementedError: weights for another method.
+        {example}"""
         a, q = ensure_arraylikes(name, a, q)
+        if of is not None:
+            (q,) = promote_dtypes_inexact(q)
+            return of(a, q / 100, axis=axis, out=out, overwrite_input=overwrite_input,
+                      method=method, keepdims=keepdims, weights=weights)
         weights = None if weights is None else ensure_arraylike(name, weights)
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != "
                              "None")
         return _quantile(a, q, axis, method, keepdims, skip_nans, weights)
 
-    return _staged_as(name, function, "a part q", skip_nans, example)
-
-
-def _percentiles(name: str, of: Callable, skip_nans: bool):
-    """`percentile`, with NaNs or without."""
-    def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
-                 overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-                 weights=None):
-        a, q = ensure_arraylikes(name, a, q)
-        (q,) = promote_dtypes_inexact(q)
-        return of(a, q / 100, axis=axis, out=out, overwrite_input=overwrite_input, method=method,
-                  keepdims=keepdims, weights=weights)
-
-    return _staged_as(name, function, "q percent", skip_nans)
-
-
-def _staged_as(name, function, unit, skip_nans, example=""):
-    nans = "NaNs left out" if skip_nans else "NaN if there is one among them"
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"The numbers such that {unit} of the elements are not greater; {nans}.\n\n"
-                        "Args:\n  a: an array of real numbers.\n  q: a number or a vector of them."
-                        f"{_PARAMETERS}{_METHOD}{example}")
     return jit(function, static_argnames=("axis", "overwrite_input", "keepdims", "method"))
 
 
-quantile = _quantiles("quantile", False, """
+quantile = _quantiles("quantile", "a part q", None, False, """
 >>> quantile(jnp.arange(5.0), jnp.array([0.25, 0.5])).tolist()
-[1.0, 2.0]
-""")
-nanquantile = _quantiles("nanquantile", True)
-percentile = shardable(_percentiles("percentile", quantile, False))
-nanpercentile = _percentiles("nanpercentile", nanquantile, True)
+[1.0, 2.0]""")
+nanquantile = _quantiles("nanquantile", "a part q", None, True)
+percentile = shardable(_quantiles("percentile", "q percent", quantile, False))
+nanpercentile = _quantiles("nanpercentile", "q percent", nanquantile, True)
 
 
 def _medians(name: str, of: Callable, doc: str):
+    @named(name, doc=doc)
     def function(a, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, keepdims: bool = False):
+        """{doc}
+
+        Args:
+          a: an array of real numbers.
+          axis: an int or several; by default all.
+          out, overwrite_input: not supported.
+          keepdims: whether reduced axes are kept, with size 1.
+
+        Raises:
+          ValueError: complex numbers, or no such axis.
+        """
         a = ensure_arraylike(name, a)
         return of(a, 0.5, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims,
                   method="midpoint")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\nArgs:\n  a: an array of real numbers.{_PARAMETERS}" \
-        "  keepdims: whether reduced axes are kept, with size 1.\n\n" \
-        "Raises:\n  ValueError: complex numbers, or no such axis.\n"
     return jit(function, static_argnames=("axis", "overwrite_input", "keepdims"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from ..lax.dtypes import (
     to_floating_dtype,
 )
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
-from ..lax.sizes import size_along
 from ..settings import enable_x64
 from ..text.naming import renamed
 from ._arguments import (
@@ -461,39 +459,3 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
     a = ensure_arraylike("count_nonzero", a)
     nonzero = lax.ne(a, constant_like(a, 0))
     return sum(nonzero, axis, default_int_dtype(), keepdims=keepdims)
-
-
-# ----------------------------------------------------------------------------------------------
-# Positions of extremes
-
-
-def _arg_extreme(name, primitive, doc):
-    """`argmax` and `argmin`."""
-
-    @public
-    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
-        a = ensure_arraylike(name, a)
-        check_no_out(name, out)
-        dims, position = list(range(a.ndim)), 0
-        if axis is None:
-            a = reshape(a, (a.size,))
-        else:
-            dims, position = [axis], operator.index(axis)
-        if size_along(name, a.shape, position) == 0:
-            raise ValueError(f"attempt to get {name} of an empty sequence")
-        axes = (canonical_axis(position, a.ndim),)
-        result = primitive.bind(a, axes=axes, index_dtype=default_int_dtype())
-        return expand_dims(result, dims) if keepdims else result
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  a: an array of real numbers.\n  axis: an int, the dimension to search; "
-        "by default the elements in row-major order.\n  keepdims: whether the reduced dimensions "
-        "remain, with size 1.\n\nRaises:\n  ValueError: nothing to search.\n  IndexError: an "
-        "axis out of bounds.\n"
-    )
-    return function
-
-
-argmax = _arg_extreme("argmax", red.argmax_p, "The index of the first greatest element.")
-argmin = _arg_extreme("argmin", red.argmin_p, "The index of the first least element.")

@@ -8,6 +8,7 @@ from ..lax import cumulative
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate
 from ..lax.shaping import full, reshape
+from ..text.naming import named
 from ._arguments import canonical_axis, constant_like, convert, ensure_arraylike, user_dtype
 from ._reductions import wide_integer
 from ._select import _where
@@ -37,16 +38,22 @@ def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promo
 
 
 def _cumulative(name, lax_function, doc, nan_as=None):
+    @staged(static_argnames=("axis", "dtype"))
+    @named(name, doc=doc)
     def function(a, axis: int | None = None, dtype=None, out=None):
+        """{doc}
+
+        Args:
+          a: an array.
+          axis: an int; by default the elements in row-major order.
+          dtype: the type of the result.
+
+        Raises:
+          ValueError: an axis out of bounds.
+        """
         return _accumulate(name, lax_function, a, axis, dtype, out, nan_as)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  a: an array.\n  axis: an int; by default the elements in row-major "
-        "order.\n  dtype: the type of the result.\n\nRaises:\n  ValueError: an axis out of "
-        "bounds.\n"
-    )
-    return staged(function, static_argnames=("axis", "dtype"))
+    return function
 
 
 cumsum = _cumulative("cumsum", cumulative.cumsum, "The running sum.")

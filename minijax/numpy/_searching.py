@@ -1,12 +1,14 @@
-"""Chapter 12: where numbers fit into a sorted array, and what lies between its elements.
+"""Chapter 12: where numbers fit into a sorted array, and what lies between its elements; where an
+array has its extremes.
 
-These functions are compiled as a whole, also when nothing is traced: as one program they are
+The first are compiled as a whole, also when nothing is traced: as one program they are
 quicker than as many operations.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -17,17 +19,23 @@ from ..core.core import typeof, vary_like
 from ..core.primitives import convert, select
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
+from ..lax import reductions as red
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
 from ..lax.cutting import concatenate
-from ..lax.dtypes import check_and_canonicalize_user_dtype
-from ..lax.shaping import full_like, iota, reshape
+from ..lax.dtypes import check_and_canonicalize_user_dtype, default_int_dtype
+from ..lax.shaping import expand_dims, full_like, iota, reshape
+from ..lax.sizes import size_along
 from ..lax.sorting import sort_key_val
 from ..lax.windows import index_dtype
 from ..runtime.jit import jit
+from ..text.naming import named
 from ._arguments import (
+    canonical_axis,
+    check_no_out,
     complex_input,
     constant_like,
+    ensure_arraylike,
     ensure_arraylikes,
     is_integer,
     promote_dtypes,
@@ -252,3 +260,40 @@ def _one_period(x, xp, fp, period):
     xp, fp = sort_key_val(xp % period, fp)
     xp = concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
     return x % period, xp, concatenate([fp[-1:], fp, fp[:1]], 0)
+
+
+def _arg_extreme(name, primitive, doc):
+    """`argmax` and `argmin`."""
+
+    @named(name, doc=doc)
+    @public
+    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
+        """{doc}
+
+        Args:
+          a: an array of real numbers.
+          axis: an int, the dimension to search; by default the elements in row-major order.
+          keepdims: whether the reduced dimensions remain, with size 1.
+
+        Raises:
+          ValueError: nothing to search.
+          IndexError: an axis out of bounds.
+        """
+        a = ensure_arraylike(name, a)
+        check_no_out(name, out)
+        dims, position = list(range(a.ndim)), 0
+        if axis is None:
+            a = reshape(a, (a.size,))
+        else:
+            dims, position = [axis], operator.index(axis)
+        if size_along(name, a.shape, position) == 0:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        axes = (canonical_axis(position, a.ndim),)
+        result = primitive.bind(a, axes=axes, index_dtype=default_int_dtype())
+        return expand_dims(result, dims) if keepdims else result
+
+    return function
+
+
+argmax = _arg_extreme("argmax", red.argmax_p, "The index of the first greatest element.")
+argmin = _arg_extreme("argmin", red.argmin_p, "The index of the first least element.")

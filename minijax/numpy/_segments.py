@@ -21,6 +21,7 @@ from ..lax.operators import check_arraylike
 from ..lax.out_shardings import call_sharded
 from ..lax.scattering import scatter_add, scatter_max, scatter_min, scatter_mul
 from ..lax.windows import FILL_OR_DROP, GatherScatterMode
+from ..text.naming import named
 
 
 def _lowest(dtype):
@@ -32,11 +33,32 @@ def _highest(dtype):
 
 
 def _segment_function(name: str, op: Callable, identity: Callable, reduce: Callable, what: str):
+    @named(name, what=what)
     @public
     def function(data, segment_ids, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: str | GatherScatterMode | None = None,
                  out_sharding=None):
+        """The {what} of each segment of `data`.
+
+        Args:
+          data: an array.
+          segment_ids: integers, one for each row of `data`: the segment it belongs to.
+          num_segments: how many there are, a known int; by default as many as `segment_ids`, which
+            must be known then, mention.
+          indices_are_sorted, unique_indices: promises, which may make it faster.
+          bucket_size: take first so many rows together, for the sake of precision.
+          mode: what happens to ids out of bounds: by default they are left out.
+          out_sharding: the sharding of the result, on a mesh with axes of type Explicit
+            (chapter 14).
+
+        Returns:
+          an array with a row for each segment.
+
+        Raises:
+          ConcretizationTypeError: traced ids, and no `num_segments`.
+          ValueError: a negative `num_segments`.
+        """
         check_arraylike(name, data, segment_ids)
         data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
         count = _number_of_segments(ids, num_segments)
@@ -55,26 +77,6 @@ def _segment_function(name: str, op: Callable, identity: Callable, reduce: Calla
                             mode=FILL_OR_DROP if mode is None else mode)
         return out if bucket_size is None else reduce(out, axis=0).astype(data.dtype)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The {what} of each segment of `data`.
-
-    Args:
-      data: an array.
-      segment_ids: integers, one for each row of `data`: the segment it belongs to.
-      num_segments: how many there are, a known int; by default as many as `segment_ids`, which
-        must be known then, mention.
-      indices_are_sorted, unique_indices: promises, which may make it faster.
-      bucket_size: take first so many rows together, for the sake of precision.
-      mode: what happens to ids out of bounds: by default they are left out.
-      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
-
-    Returns:
-      an array with a row for each segment.
-
-    Raises:
-      ConcretizationTypeError: traced ids, and no `num_segments`.
-      ValueError: a negative `num_segments`.
-    """
     return function
 
 

@@ -27,6 +27,7 @@ from ..lax.sizes import integers, size_along
 from ..lax.slicing import dynamic_slice_in_dim
 from ..lax.windows import size_value
 from ..text.locations import user_stacklevel
+from ..text.naming import named
 from ._arguments import (
     canonical_axis,
     canonical_shape,
@@ -248,7 +249,14 @@ def _at_least(n, positions, doc):
     """`atleast_1d`, `_2d` and `_3d`: `positions` of the new dimensions for each rank."""
     name = f"atleast_{n}d"
 
+    @staged
+    @named(name, doc=doc)
     def function(*arys):
+        """{doc}
+
+        Args:
+          *arys: arrays; for several, a list is returned.
+        """
         check_arraylike(name, *arys)
         out = [_add_dims(asarray(x)) for x in arys]
         return out[0] if len(out) == 1 else out
@@ -256,9 +264,7 @@ def _at_least(n, positions, doc):
     def _add_dims(x):
         return lax.expand_dims(x, positions[x.ndim]) if x.ndim < n else x
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\nArgs:\n  *arys: arrays; for several, a list is returned.\n"
-    return staged(function)
+    return function
 
 
 atleast_1d = _at_least(1, [(0,)], "A scalar as a vector of one element.")

@@ -16,6 +16,7 @@ from ..lax.dtypes import default_float_dtype
 from ..lax.elementwise import abs_, mul
 from ..lax.rounding import sign
 from ..lax.shaping import full, iota
+from ..text.naming import named
 from ._arguments import promote_args_inexact
 from ._staged import staged
 from ._ufuncs import abs, cos, sqrt
@@ -30,16 +31,26 @@ def _places(name: str, M) -> tuple[int, Any]:
 def _window(name: str, weights: Callable, doc: str) -> Callable:
     """A row of the table: the weights as a function of the places and the length."""
 
+    @named(name, doc=doc)
     @public
     def window(M: int) -> Any:
+        """{doc}
+
+        Args:
+          M: the number of weights, a known int.
+
+        Returns:
+          a vector of `M` floats, symmetric.
+
+        Raises:
+          ConcretizationTypeError: `M` is traced.
+
+        >>> {name}(5)[2].round(3).item()
+        1.0
+        """
         M, n = _places(name, M)
         return full((M,), 1, default_float_dtype()) if n is None else weights(n, M)
 
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = (f"{doc}\n\nArgs:\n  M: the number of weights, a known int.\n\n"
-                      f"Returns:\n  a vector of `M` floats, symmetric.\n\n"
-                      f"Raises:\n  ConcretizationTypeError: `M` is traced.\n\n"
-                      f">>> {name}(5)[2].round(3).item()\n1.0\n")
     return window
 
 

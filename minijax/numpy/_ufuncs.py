@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import default_float_dtype
 from ..lax.operators import absolute, bitwise_not, subtract
 from ..lax.shaping import full_like
-from ..text.naming import renamed
+from ..text.naming import named, renamed
 from ._arguments import (
     check_no_out,
     complex_input,
@@ -31,25 +30,18 @@ from ._arguments import (
     is_integer,
     promote_args,
     promote_args_inexact,
-    promote_args_numeric,
     promote_dtypes_inexact,
     strong_constant,
     to_bool,
     zeros_like,
 )
+from ._arithmetic import right_shift
 from ._select import _where
 from ._staged import staged
 
 abs = renamed(absolute, "abs")
 invert = renamed(bitwise_not, "invert")
 bitwise_invert = renamed(bitwise_not, "bitwise_invert")
-
-
-def _describe(function: Callable, name: str, doc: str, arguments: str, returns: str) -> None:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"{doc}\n\nArgs:\n  {arguments}\n\nReturns:\n  {returns}\n\n"
-                        "Raises:\n  TypeError: an argument that is no array and no number, or of a "
-                        "dtype or shape without this operation.\n")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -61,7 +53,19 @@ def _inexact(name, primitive, doc):
 
     apply = direct_unary(primitive)
 
+    @named(name, doc=doc)
     def function(x, /):
+        """{doc}
+
+        Args:
+          x: an array; integers are converted to floating point.
+
+        Returns:
+          an array of the shape of `x`.
+
+        Raises:
+          TypeError: no array and no number, or one of a dtype or shape without this operation.
+        """
         try:
             kind = x.aval.dtype.kind if isinstance(x, ArrayMethods) else "?"
             if kind in "iub":
@@ -73,8 +77,6 @@ def _inexact(name, primitive, doc):
             hide_frames(error)
             raise
 
-    _describe(function, name, doc, "x: an array; integers are converted to floating point.",
-              "an array of the shape of `x`.")
     return function
 
 
@@ -126,13 +128,20 @@ atan2 = renamed(arctan2, "atan2")
 def _scaled(name, factor, doc):
     """A row: multiplication by a constant in floating point arithmetic."""
 
+    @named(name, doc=doc)
     @public
     def function(x, /):
+        """{doc}
+
+        Args:
+          x: an array; integers are converted to floating point.
+
+        Raises:
+          TypeError: no array and no number, or one of a dtype or shape without this operation.
+        """
         (x,) = promote_args_inexact(name, x)
         return lax.mul(x, constant_like(x, factor))
 
-    _describe(function, name, doc, "x: an array; integers are converted to floating point.",
-              "an array of the shape of `x`.")
     return function
 
 
@@ -287,12 +296,20 @@ def isreal(x):
 def _whole(name, lax_function, doc):
     """`floor` and `ceil`: integers are whole already."""
 
+    @named(name, doc=doc)
     @public
     def function(x, /):
+        """{doc}
+
+        Args:
+          x: an array of real numbers.
+
+        Raises:
+          TypeError: no array and no number, or one of a dtype or shape without this operation.
+        """
         x = ensure_arraylike(name, x)
         return x if is_integer(x) else lax_function(x)
 
-    _describe(function, name, doc, "x: an array of real numbers.", "an array like `x`.")
     return function
 
 
@@ -418,8 +435,17 @@ def _is_infinite(x):
 
 
 def _is_one_infinity(name, infinity, doc):
+    @named(name, doc=doc)
     @public
     def function(x, /, out=None):
+        """{doc}
+
+        Args:
+          x: an array of real numbers.
+
+        Raises:
+          TypeError: no array and no number, or one of a dtype or shape without this operation.
+        """
         x = ensure_arraylike(name, x)
         if out is not None:
             raise NotImplementedError("The 'out' argument to isneginf/isposinf is not supported.")
@@ -429,7 +455,6 @@ def _is_one_infinity(name, infinity, doc):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
         return lax.eq(x, strong_constant(x, infinity))
 
-    _describe(function, name, doc, "x: an array of real numbers.", "an array of booleans.")
     return function
 
 
@@ -442,11 +467,18 @@ isneginf = _is_one_infinity("isneginf", -np.inf, "Elementwise: minus infinity.")
 
 
 def _logical(name, primitive, doc):
+    @named(name, doc=doc)
     def function(x, y, /):
+        """{doc}
+
+        Args:
+          x, y: arrays; elements other than zero count as true.
+
+        Raises:
+          TypeError: no array and no number, or one of a dtype or shape without this operation.
+        """
         return primitive.bind(*map(to_bool, promote_args(name, x, y)))
 
-    _describe(function, name, doc, "x, y: arrays; elements other than zero count as true.",
-              "an array of booleans.")
     return function
 
 
@@ -459,29 +491,3 @@ logical_xor = _logical("logical_xor", bitwise.xor_p, "Elementwise: exactly one t
 def logical_not(x, /):
     """Elementwise: zero, or false."""
     return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
-
-
-@public
-def left_shift(x, y, /):
-    """Elementwise x << y.
-
-    Raises:
-      TypeError: arguments that are not integers.
-    """
-    return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
-
-
-@public
-def right_shift(x1, x2, /):
-    """Elementwise x1 >> x2, keeping the sign of signed integers.
-
-    Raises:
-      TypeError: arguments that are not integers.
-    """
-    x1, x2 = promote_args_numeric("right_shift", x1, x2)
-    unsigned = dtypes.issubdtype(typeof(x1).dtype, np.unsignedinteger)
-    return (bitwise.shift_right_logical if unsigned else bitwise.shift_right_arithmetic)(x1, x2)
-
-
-bitwise_left_shift = renamed(left_shift, "bitwise_left_shift")
-bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")

@@ -7,7 +7,7 @@ and scale the result as `norm` says.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..core import dtypes
 from ..core.boundary import public
@@ -15,6 +15,7 @@ from ..lax import fourier as lax_fft
 from ..lax.dtypes import default_float_dtype
 from ..lax.fourier import FftType
 from ..lax.sizes import size_along
+from ..text.naming import named
 from ._arguments import ensure_arraylike, promote_dtypes_inexact, user_dtype
 from ._constructors import arange, array, asarray
 from ._padding import pad
@@ -111,16 +112,6 @@ def _scale(s, name: str, norm: str):
 # Over one dimension, over two, over several
 
 
-_SIZES = """if it is greater than the array's, zeros fill it up; if less, the rest is cut off"""
-_RAISES = """
-  norm: what carries the factor 1/n: the inverse transform ("backward", the default), the forward
-    one ("forward"), or half of it both ("ortho").
-
-Raises:
-  ValueError: sizes that are not positive, axes that repeat or do not exist, an unknown `norm`{}.
-"""
-
-
 def _check_one_axis(name, axis):
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use "
@@ -135,36 +126,62 @@ def _over_one(name: str, kind: FftType, a, n, axis, norm):
 
 def _row(name: str, kind: FftType, what: str, size: str, errors: str = "") -> tuple:
     """The transforms of one kind: over one dimension, over two, over several."""
+    words = {"what": what, "one": name, "size": size, "errors": errors}
+
+    @named(name, **words)
     @public
     def one(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+        """{what}, along one axis.
+
+        Args:
+          a: an array.
+          n: the size {size}: if it is greater than the array's, zeros fill it up; if less, the rest
+            is cut off.
+          axis: an int.
+          norm: what carries the factor 1/n: the inverse transform ("backward", the default), the
+            forward one ("forward"), or half of it both ("ortho").
+
+        Raises:
+          ValueError: a size that is not positive, several axes, an unknown `norm`{errors}.
+        """
         return _over_one(name, kind, a, n, axis, norm)
 
+    @named(name + "2", **words)
     @public
     def two(a, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
             norm: str | None = None):
+        """{what}, along two axes.
+
+        Args:
+          a: an array.
+          s, axes, norm: as for `{one}n`, but by default along the last two axes.
+
+        Raises:
+          ValueError: as for `{one}n`; or not two axes.
+        """
         if len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name}2 only supports 2 axes. Got axes = {axes!r}.")
         return _transform(name + "2", kind, a, s, axes, norm)
 
+    @named(name + "n", **words)
     @public
     def several(a, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
                 norm: str | None = None):
+        """{what}, along several axes.
+
+        Args:
+          a: an array.
+          s: the sizes {size}, as `n` for `{one}`.
+          axes: which ones; by default the last `len(s)`, or all.
+          norm: as for `{one}`.
+
+        Raises:
+          ValueError: sizes that are not positive, axes that repeat or do not exist, an unknown
+            `norm`{errors}.
+        """
         return _transform(name + "n", kind, a, s, axes, norm)
 
-    raises = _RAISES.format(errors)
-    _name(one, name, f"{what}, along one axis.\n\nArgs:\n  a: an array.\n  n: the size {size}: "
-                     f"{_SIZES}.\n  axis: an int.{raises}")
-    several_doc = (f"\n\nArgs:\n  a: an array.\n  s: the sizes {size}: {_SIZES}.\n  axes: which "
-                   f"ones; by default {{}}.{raises}")
-    _name(two, name + "2", f"{what}, along two axes." + several_doc.format("the last two"))
-    _name(several, name + "n", f"{what}, along several axes." + several_doc.format(
-        "the last `len(s)`, or all"))
     return one, two, several
-
-
-def _name(function: Callable, name: str, doc: str) -> None:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
 
 
 _OF_TRANSFORM, _OF_RESULT = "of the transform", "of the result"

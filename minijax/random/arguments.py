@@ -18,6 +18,7 @@ from ..lax.shaping import broadcast_shapes
 from ..lax.sizes import canonical_shape
 from ..runtime.jit import jit
 from ..settings import enable_x64
+from ..text.naming import named
 from .key_functions import typed_key
 
 _KEPT: dict[tuple, Any] = {}  # arrays of numbers, for `at_hand`
@@ -101,15 +102,21 @@ def without_parameters(sample: Callable) -> Callable:
     name = sample.__name__.removeprefix("_")
     compiled = jit(sample, static_argnums=(1, 2))
 
+    @named(name, sample.__module__, doc=sample.__doc__ or "")
     def draw(key, shape: Sequence[int] = (), dtype: Any = None):
+        """{doc}
+
+        Args:
+          key: one key.
+          shape: the result's shape.
+          dtype: a float dtype.
+
+        Raises:
+          ValueError: another dtype.
+        """
         key = typed_key(name, key)
         return compiled(key, canonical_shape(shape), float_dtype(name, dtype))
 
-    draw.__module__, draw.__name__, draw.__qualname__ = sample.__module__, name, name
-    draw.__doc__ = (
-        f"{sample.__doc__}\n\nArgs:\n  key: one key.\n  shape: the result's shape.\n"
-        "  dtype: a float dtype.\n\nRaises:\n  ValueError: another dtype.\n"
-    )
     return shardable(draw)
 
 

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+
+
+def named(name: str, module: str | None = None, /, **words: str) -> Callable:
+    """A decorator for a function of a table: it gets the name of its row, and its documentation
+    the row's words, and `name`."""
+    def decorate(function):
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = module or function.__module__
+        doc = inspect.cleandoc(function.__doc__ or "")
+        function.__doc__ = doc.format(name=name, **words) + "\n"
+        return function
+
+    return decorate
 
 
 def renamed(fun: Any, name: str, module: str | None = None) -> Any:
