@@ -2,7 +2,8 @@
 # Another Python: make PYTHON=python3.13 test
 
 PYTHON ?= python3
-VENV ?= .venv
+# Each Python has an environment of its own, so that the other one stays.
+VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 WORKERS ?= 2
 PYTHONS ?= python3.12 python3.13
 SAMPLE ?= 140
