@@ -110,6 +110,7 @@ class Config:
     def x64_enabled(self) -> bool:
         return enable_x64.value
 
+    @public
     def __getattr__(self, name: str) -> Any:
         if name in states:
             return states[name].value

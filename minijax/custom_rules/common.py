@@ -19,6 +19,7 @@ from ..core.api_util import (
     positive_argnums,
 )
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
+from ..core.boundary import public
 from ..core.core import (
     Primitive,
     ShapedArray,
@@ -69,6 +70,7 @@ class CustomRule:
 
     fun: Callable
 
+    @public
     def __getattr__(self, name: str) -> Any:
         fun = self.__dict__.get("fun")
         if isinstance(fun, CustomRule):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ...core.boundary import public
 from ...core.core import eval_trace, state
 from ...settings import Override
 from .mesh import AbstractMesh, Mesh, abstract_mesh, concrete_mesh, no_abstract_mesh, no_mesh
@@ -65,6 +66,7 @@ class set_mesh:
     Mesh('x': 1, axis_types=(Explicit,))
     """
 
+    @public
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh: expected a jax.sharding.Mesh, got {type(mesh)}.")

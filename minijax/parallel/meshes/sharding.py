@@ -184,6 +184,7 @@ class SingleDeviceSharding(Sharding):
     {CpuDevice(id=0): (slice(None, None, None), slice(None, None, None))}
     """
 
+    @public
     def __init__(self, device: Any, memory_kind: str | None = None) -> None:
         if not hasattr(device, "process_index"):
             raise TypeError("SingleDeviceSharding: expected a device, such as jax.devices()[0], "
