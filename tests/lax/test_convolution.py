@@ -69,45 +69,6 @@ def test_values_and_derivatives(name):
     both(program, *operands(name))
 
 
-@pytest.mark.parametrize("name", ["uneven", "all dilated", "feature groups", "batch groups"])
-def test_second_derivatives(name):
-    def program(m):
-        first = m.grad(squares(m, convolution(m, name)), (0, 1))
-        return m.jit(m.grad(lambda x, y: sum((d * d).sum() for d in first(x, y)), (0, 1)))
-
-    both(program, *operands(name))
-
-
-@pytest.mark.parametrize("name", ["uneven", "odd order", "feature groups", "depthwise",
-                                  "batch groups", "nothing"])
-@pytest.mark.parametrize("axes", [(0, None), (None, 1), (2, 0)])
-def test_batching(name, axes):
-    x, y = operands(name, 3)
-    args = [a[0] if axis is None else np.moveaxis(a, 0, axis) for a, axis in zip((x, y), axes)]
-
-    def program(m):
-        f = m.vmap(convolution(m, name), axes, 1 if axes == (2, 0) else 0)
-        return lambda x, y: (m.jit(f)(x, y), m.make_jaxpr(f)(x, y))
-
-    both(program, *args)
-    loop = [convolution(minijax, name)(*[a if axis is None else np.take(a, i, axis)
-                                         for a, axis in zip(args, axes)]) for i in range(3)]
-    together = minijax.vmap(convolution(minijax, name), axes)(*args)
-    np.testing.assert_allclose(together, np.stack(loop), rtol=1e-4, atol=1e-4)
-
-
-def test_batches_of_gradients_and_of_nothing():
-    x, y = operands("same", 3)
-
-    def program(m):
-        f = m.grad(squares(m, convolution(m, "same")), 1)
-        none = m.vmap(convolution(m, "feature groups"), (0, None))
-        return lambda *args: (m.jit(m.vmap(f))(x, y), none(*args))
-
-    _, kernel = operands("feature groups")
-    both(program, np.ones((0, 2, 6, 7), np.float32), kernel)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64", "int32", "uint8", "bool"])
 def test_dtypes(dtype):
     x, y = (np.asarray(minijax.numpy.asarray(a * 3).astype(dtype)) for a in operands("valid"))
@@ -135,16 +96,6 @@ def test_preferred_element_type(dtype, preferred):
     both(program, x, y)
 
 
-def test_a_complex_gradient():
-    x, y = operands("same")
-
-    def program(m):
-        f = convolution(m, "same")
-        return m.grad(lambda x, y: (f(x, y) ** 2).sum(), (0, 1), holomorphic=True)
-
-    both(program, x + 1j * x, 2 * y - 1j * y)
-
-
 @pytest.mark.parametrize("policy", ["dots_saveable", "dots_with_no_batch_dims_saveable"])
 def test_checkpoint_can_keep_its_result(policy):
     """How often it is computed: once more in the backward pass, or not."""
@@ -157,12 +108,6 @@ def test_checkpoint_can_keep_its_result(policy):
         return lambda: (g(x, y), str(m.make_jaxpr(g)(x, y)).count("conv_general_dilated["))
 
     both(program)
-
-
-def test_64_bits():
-    with jax.enable_x64(True), minijax.enable_x64(True):
-        both(lambda m: m.grad(squares(m, convolution(m, "same")), (0, 1)),
-             *[a.astype(np.float64) for a in operands("same")])
 
 
 @pytest.mark.parametrize("name", ["same", "feature groups"])

@@ -130,3 +130,17 @@ SURVIVORS = {
 @pytest.mark.parametrize("name", SURVIVORS)
 def test_survivors(name):
     both(lambda m: lambda: SURVIVORS[name](m))
+
+
+def test_accuracy_and_result_type():
+    x = np.float32(0.5)
+
+    def program(m):
+        modes = m.lax.AccuracyMode.HIGHEST, m.lax.Tolerance(1e-3, 0.0, 0), None
+        return lambda: ([m.lax.exp(x, accuracy=mode) for mode in modes],
+                        m.lax.mul(x, np.float16(2), out_dtype="float32"),
+                        m.lax.mul(np.int32(2), np.int32(3), out_dtype="float32"),
+                        m.lax.full((2,), 1, sharding=None), m.lax.reduce_sum(
+                            np.ones(3, np.float32), (0,), out_sharding=None))
+
+    both(program)

@@ -9,7 +9,6 @@ from tests.oracle import both
 
 NAMES = ["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atan2"]
 INSIDE = np.linspace(-0.9, 0.8, 8, dtype=np.float32)
-EDGES = np.array([0, -0.0, 1, -1, 2, -2, np.inf, -np.inf, np.nan], np.float32)
 
 
 def arguments(name, x):
@@ -28,12 +27,6 @@ def test_transformations(name, dtype):
         return lambda: (f(*xs), jx.jvp(f, tuple(xs), tuple(xs)), jx.jit(f)(*xs), jx.vmap(f)(*xs))
 
     both(program, tol=6e-2 if dtype == "bfloat16" else None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_edges_and_types(name):
-    both(lambda jx: getattr(jx.lax, name), *arguments(name, EDGES))
-    both(lambda jx: getattr(jx.lax, name), *arguments(name, np.arange(3)))
 
 
 PARTS = np.array([0, -0.0, 1, -2, np.inf, -np.inf], np.float32)
@@ -59,14 +52,6 @@ def test_zeros_of_complex_functions_have_the_sign_of_jax(name):
 def test_complex_quotients_of_infinities_and_zeros():
     x, y = COMPLEX.reshape(-1, 1), COMPLEX[:4, :4].reshape(1, -1)
     both(lambda jx: lambda x, y: zeros_and_infinities(jx, jx.numpy.asarray(x) / y), x, y)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_second_derivatives_and_text(name):
-    args = [float(x[3]) for x in arguments(name, INSIDE)]
-    both(lambda jx: jx.grad(jx.grad(getattr(jx.lax, name))), *args)
-    both(lambda jx: jx.make_jaxpr(jx.grad(getattr(jx.lax, name))), *args)
-    both(lambda jx: jx.make_jaxpr(jx.vmap(getattr(jx.lax, name))), *arguments(name, INSIDE))
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arccosh",

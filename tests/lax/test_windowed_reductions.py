@@ -55,22 +55,6 @@ def test_derivatives(op, name):
     both(program, X)
 
 
-@pytest.mark.parametrize("op", ["add", "max", "mul"])
-def test_batching(op):
-    def program(m):
-        f = pool(m, op, "padded")
-        first = m.grad(lambda x: (f(x) ** 2).sum()) if op != "mul" else f
-        second = m.grad(lambda x: (first(x) ** 2).sum()) if op != "mul" else f
-        return lambda x: [(m.jit(m.vmap(g, 2, 1))(x), m.make_jaxpr(m.vmap(g, 2))(x))
-                          for g in (f, first, second)]
-
-    x = np.stack([X, X * 2, X - 1], 2)
-    both(program, x)
-    loop = [pool(minijax, op, "padded")(a) for a in (X, X * 2, X - 1)]
-    batched = minijax.vmap(pool(minijax, op, "padded"), 2)(x)
-    np.testing.assert_allclose(batched, np.stack(loop), rtol=1e-5)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "uint8", "bool", "complex64"])
 def test_dtypes(dtype):
     x = np.asarray(minijax.numpy.asarray(X * 3).astype(dtype))
