@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ..checks.partial_eval import known_primals
 from ..core.calls import JaxprCall, calls, with_zero_tangents
 from ..core.core import Primitive, new_trace, set_current_trace, state, typeof
 from ..core.extension import Extension, register
@@ -132,6 +133,7 @@ def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> SplitJaxpr:
                         Zero(aval.to_tangent_aval())
                         for aval, nonzero in zip(jaxpr.in_avals, nonzeros)]
             outs, out_tangents = jvpfun(jaxpr_as_fun(jaxpr), primals, tangents, LinearizeTracer)
+            known_primals(map(trace.is_unknown, outs))
             out_tangents = only_linear(trace, outs, out_tangents)
             nonzeros_out = tuple(type(t) is not Zero for t in out_tangents)
             atoms = [*map(trace.atom, partition_list(nonzeros_out, out_tangents)[1])]

@@ -299,7 +299,7 @@ def reshape_method(x, *shape, order: str = "C", out_sharding=None):
 
 
 def _is_sequence(shape) -> bool:
-    """Whether this is a sequence of sizes, or a range or generator of them."""
+    """Whether this is a sequence of sizes or axes, or a range, a generator or an array of them."""
     if isinstance(shape, (tuple, list)):
         return True
     return shape.ndim == 1 if hasattr(shape, "ndim") else hasattr(shape, "__iter__")
@@ -330,10 +330,10 @@ def _fill_in_size(aval, sizes):
 
 
 def transpose_method(x, *axes):
-    """`x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
+    """`x.transpose()`, `x.transpose(1, 0)`, or `x.transpose((1, 0))` with any sequence."""
     try:
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0] or ()
+        if len(axes) == 1 and (axes[0] is None or _is_sequence(axes[0])):
+            axes = () if axes[0] is None else tuple(axes[0])
         ndim = typeof(x).ndim
         return transpose(x, [canonical_axis(a, ndim) for a in axes] if axes else range(ndim)[::-1])
     except Exception as error:

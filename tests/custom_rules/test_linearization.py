@@ -126,3 +126,16 @@ def test_the_switch_is_a_setting():
     finally:
         minijax.config.update("jax_use_direct_linearize", True)
     assert float(minijax.linearize(g, 3.0)[1](1.0)) == 0.0
+
+
+@pytest.mark.parametrize("inside", ["jit", "checkpoint", "scan", "cond", "fori_loop"])
+def test_what_has_no_reverse_mode_says_so_inside_of_calls(inside):
+    def window(a):
+        return lax.reduce_window(a, 0.0, lambda p, q: p + q * q, (2,), (1,), "VALID").sum()
+
+    f = {"jit": minijax.jit(window), "checkpoint": minijax.checkpoint(window),
+         "scan": lambda a: lax.scan(lambda c, _: (c + window(c), None), a, None, length=2)[0].sum(),
+         "cond": lambda a: lax.cond(a.sum() > 0, window, minijax.numpy.sum, a),
+         "fori_loop": lambda a: lax.fori_loop(0, 2, lambda i, c: c + window(c), a).sum()}[inside]
+    with pytest.raises(ValueError, match="Linearization failed to produce known values for all output primals"):
+        minijax.grad(f)(minijax.numpy.arange(4.0))

@@ -104,3 +104,11 @@ def test_pickled_with_64_bits(make):
         return run
 
     both(program)
+
+
+@pytest.mark.parametrize("axes", [np.array([1, 0]), [1, 0], (1, 0), range(1, -1, -1)], ids=str)
+def test_transpose_takes_any_sequence_of_axes(axes):
+    def program(jx):
+        return lambda x: (x.transpose(axes), jx.jit(lambda x: np.transpose(x, axes))(x))
+
+    both(program, np.arange(6.0).reshape(2, 3))
