@@ -10,12 +10,15 @@ import importlib
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
 
+import minijax.numpy
 from minijax.core.core import Primitive
 from tests.history.outcome import sources as sources_of_history
+from tools import atlas
 from tools.codelines import code_lines, code_lines_of_text
 from tools.cut import FACADES, PACKAGE, READING_ORDER, engine_files, sources
 from tools.reading import ROOT, SECONDS_A_LINE, chapters, total
@@ -115,6 +118,17 @@ def test_the_numbers_on_a_page_are_true(page, words):
     for said in found:
         for number, count in zip(said.groups(), SAID[page][words], strict=True):
             assert float(number.replace(",", "")) == pytest.approx(count(), rel=0.05), said[0]
+
+
+def test_the_numbers_that_chapters_give_in_words_are_true():
+    chapter_11, chapter_12 = [" ".join((ROOT / "chapters" / name / "README.md").read_text().split())
+                              for name in ("11-new-primitives", "12-numpy")]
+    rows = [line for path in FILES if path.parent.name == "lax" for line in path.read_text().split("\n")
+            if re.search(r"= (unary|binary)_row\(", line)]
+    functions = [name for name in dir(minijax.numpy) if isfunction(getattr(minijax.numpy, name))]
+    assert "more than two hundred primitives" in chapter_11 and len(atlas.primitives()) > 200
+    assert "About forty primitives in `lax/`" in chapter_11 and len(rows) == pytest.approx(40, rel=0.15)
+    assert "more than three hundred functions" in chapter_12 and len(functions) > 300
 
 
 def test_the_map_lists_the_core_in_reading_order():
