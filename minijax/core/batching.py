@@ -100,8 +100,8 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     Raises:
       ValueError: no such dimension; or `destination` is `None`, but the examples differ.
     """
-    if source == destination:
-        return x
+    if source == destination:  # what only passed through is the caller's, who may change it
+        return lax.ensure_array(x) if isinstance(x, np.ndarray) else x
     checks.output_is_mapped(destination, axis_data.name)
     ndim = typeof(x).ndim + (source is None)
     axis = canonical_axis(destination, ndim)  # type: ignore[arg-type]

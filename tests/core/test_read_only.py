@@ -70,3 +70,16 @@ def test_pickles_share_no_memory(kind):
     for part in memory:
         part[:] = b"\1" * len(part)
     assert np.array_equal(restored, x)
+
+
+@pytest.mark.parametrize("source", ["a", "jnp.conj(a)", "jnp.asarray(a)", "a[...]", "jnp.transpose(a)", "lax.real(a)", "+a"])
+@pytest.mark.parametrize("transformed", ["vmap", "jvp", "vjp", "linearize", "jit"])
+def test_what_passes_through_a_transformation_is_an_array_of_its_own(transformed, source):
+    f = eval(f"lambda a: {source}", {"jnp": jnp, "lax": jax.lax})
+    x = np.array([[0.5, 1.5], [2.5, 3.5]])
+    out = {"vmap": lambda: jax.vmap(f)(x), "jvp": lambda: jax.jvp(f, (x,), (x.astype("f"),))[0],
+           "vjp": lambda: jax.vjp(f, x)[0], "linearize": lambda: jax.linearize(f, x)[0],
+           "jit": lambda: jax.jit(f)(x)}[transformed]()
+    before = np.array(out)
+    x[:] = 0
+    assert type(out) is type(jnp.ones(1)) and out.dtype == np.float32 and np.array_equal(out, before)
