@@ -140,7 +140,7 @@ class Effect:
 
 
 Effects = frozenset  # of `Effect`s
-no_effects: frozenset[Effect] = frozenset()
+no_effects: frozenset = frozenset()
 
 
 class Record:
