@@ -31,7 +31,7 @@ ROOMS = {
         "compat.first_use", "compat.optional", "compat.typing", "compat.util",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
         "checks.tracebacks",
-        "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
+        "core.avals", "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators"),
     2: ("core.forward",),
@@ -71,7 +71,7 @@ ROOMS = {
 # The files of the core in the order in which they are read. Those of the last line are small, and
 # nearly every other file uses them: read them when you wonder what they do.
 READING_ORDER = (
-    "core", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
+    "core", "avals", "array", "evaluation", "primitives", "dtypes", "operators", "forward",
     "tree", "api_util",
     "batching", "jaxpr", "staging", "traced", "lowering", "lowering_rules",
     "calls", "jit", "partial_eval", "transposition", "api",

@@ -12,15 +12,9 @@ from ..checks.core import not_a_value
 from ..checks.typecheck import check_jaxpr
 from ..core import dtypes, later, removed
 from ..core.array import Array, as_array, value_handlers
+from ..core.avals import pytype_aval_mappings
 from ..core.batching import BatchTrace
-from ..core.core import (
-    ShapedArray,
-    Trace,
-    Tracer,
-    pytype_aval_mappings,
-    state,
-    typeof,
-)
+from ..core.core import ShapedArray, Trace, Tracer, state, typeof
 from ..core.jaxpr import Effect, jaxprs_in_params
 from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval

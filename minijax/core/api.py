@@ -15,7 +15,7 @@ The counterpart in JAX is `jax/_src/api.py`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
@@ -27,11 +27,11 @@ from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..source import transformed
 from . import dtypes
-from .api_util import flatten_fun_nokwargs
+from .api_util import flatten_fun_nokwargs, without_aux
 from .array import as_array
 from .boundary import api_boundary
-from .core import state, typeof
-from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
+from .core import typeof
+from .forward import Zero, instantiate_zeros, jvpfun
 from .primitives import constant, ensure_array, stop_gradient_p
 from .tree import PyTreeDef, tree_flatten, tree_leaves, tree_map
 
@@ -63,7 +63,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     checks.jvp_arguments(primals, tangents)
     leaves, in_tree = _flatten_owned(tuple(primals))
     direction = map(_as_tangent, leaves, tree_leaves(tuple(tangents)))
-    fun, aux = _without_aux(transformed("jvp", fun), has_aux)
+    fun, aux = without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     outs, out_tangents = jvpfun(flat_fun, leaves, [*direction])
     tangents_out = out_tree().unflatten(map(instantiate_zeros, out_tangents))
@@ -87,38 +87,6 @@ def _as_tangent(primal, tangent):
     if hasattr(tangent, "aval") or getattr(aval, "is_high", False):
         return tangent
     return constant(as_array(tangent), aval.dtype, aval.weak_type)
-
-
-class _Aux:
-    """The auxiliary data of a function, which has left them here when it was called.
-
-    `*aux` puts them into their containers. That happens after the differentiation has ended.
-    """
-
-    def __iter__(self):
-        yield self.tree.unflatten(self.leaves)
-
-
-def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterable]:
-    """`fun` without its auxiliary data, and these, if there are any."""
-    if not has_aux:
-        return fun, ()
-    place = _Aux()
-
-    def fun_without_aux(*args):
-        result = fun(*args)
-        checks.aux_pair(result)
-        out, aux = result
-        outside = tree_map(functools.partial(_primal_in, state.trace), aux)
-        place.leaves, place.tree = tree_flatten(outside)
-        return out
-
-    return fun_without_aux, place
-
-
-def _primal_in(trace, x):
-    """`x` as it is outside of the differentiation `trace`: without its tangent."""
-    return ensure_array(x.primal) if isinstance(x, JVPTracer) and x._trace is trace else x
 
 
 def stop_gradient(x: Any) -> Any:
@@ -351,7 +319,7 @@ def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and an iterable of the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
     checks.linearized_arguments(where, fun, primals, leaves)
-    fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
+    fun_of_primals, aux = without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
     derivative = Linearization(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),

@@ -11,12 +11,16 @@ Counterpart in JAX: `jax/_src/api_util.py`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any
 
 from ..checks import tree as checks
-from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_structure
+from .core import state
+from .forward import JVPTracer
+from .primitives import ensure_array
+from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_map, tree_structure
 
 # ----------------------------------------------------------------------------------------------
 # Functions of pytrees as functions of leaves
@@ -132,6 +136,29 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
         return dynamic_fun(*[x for _, x in sorted(zip(argnums, dynamic_args))])
 
     return partial_fun, chosen
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions that return auxiliary data, which are not differentiated
+
+
+def without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
+    """`fun` without its auxiliary data, and the list in which these are after the call, if any."""
+    aux_out: list = []
+
+    def fun_without_aux(*args):
+        result = fun(*args)
+        checks.aux_pair(result)
+        out, aux = result
+        aux_out.append(tree_map(functools.partial(_primal_in, state.trace), aux))
+        return out
+
+    return fun_without_aux if has_aux else fun, aux_out
+
+
+def _primal_in(trace, x):
+    """`x` as it is outside of the differentiation `trace`: without its tangent."""
+    return ensure_array(x.primal) if isinstance(x, JVPTracer) and x._trace is trace else x
 
 
 # ----------------------------------------------------------------------------------------------

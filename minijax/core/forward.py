@@ -21,7 +21,8 @@ import numpy as np
 
 from . import core, dtypes
 from . import primitives as lax
-from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like
+from .avals import vary_like
+from .core import Primitive, ShapedArray, Trace, Tracer, typeof
 from .extension import Printed
 
 # ----------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ from .array import (
     quiet,
     show_to_watchers,
 )
-from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
+from .avals import vary_like
+from .core import ArrayMethods, Primitive, ShapedArray, state, typeof
 
 # The kinds of element types that a primitive may accept.
 INEXACT = (np.floating, np.complexfloating)

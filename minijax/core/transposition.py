@@ -21,8 +21,9 @@ import numpy as np
 from ..checks import transposition as checks
 from ..source import at_sources
 from . import primitives as lax
+from .avals import vary_like
 from .calls import JaxprCall, rule_for_calls
-from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
+from .core import Primitive, ShapedArray, missing_rule, typeof
 from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .placements import placements

@@ -13,14 +13,8 @@ from types import MethodType
 from typing import Any
 
 from ..compat.absent import with_absent_names
-from ..core.core import (
-    Primitive,
-    ShapedArray as ShapedArray,
-    Tracer,
-    install_methods,
-    pytype_aval_mappings,
-    typeof,
-)
+from ..core.avals import pytype_aval_mappings
+from ..core.core import Primitive, ShapedArray as ShapedArray, Tracer, install_methods, typeof
 from ..runtime.effect_sets import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.forward import (
     JVPTrace,

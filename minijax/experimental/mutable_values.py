@@ -20,13 +20,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..core.avals import pytype_aval_mappings
 from ..core.batching import primitive_batchers
-from ..core.core import (
-    Primitive,
-    Tracer,
-    pytype_aval_mappings,
-    state,
-)
+from ..core.core import Primitive, Tracer, state
 from ..core.forward import JVPTrace, Zero, primitive_jvps
 from ..core.jaxpr import Jaxpr, jaxprs_in_params
 from ..core.lowering import register_lowering

@@ -18,9 +18,10 @@ from ..checks.tracebacks import hide_frames
 from ..compat.optional import may_be_asked
 from ..core import dtypes
 from ..core.array import Array, as_array
+from ..core.avals import vary_like
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.boundary import public
-from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_like
+from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, register_lowering, tensor_type

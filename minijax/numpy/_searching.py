@@ -14,8 +14,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.api import vmap
+from ..core.avals import vary_like
 from ..core.boundary import public
-from ..core.core import typeof, vary_like
+from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax

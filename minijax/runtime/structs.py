@@ -16,8 +16,9 @@ from ..checks import staging as checks
 from ..checks.core import sized
 from ..core import dtypes
 from ..core.array import Array
+from ..core.avals import pytype_aval_mappings
 from ..core.boundary import public
-from ..core.core import ShapedArray, Tracer, pytype_aval_mappings, typeof
+from ..core.core import ShapedArray, Tracer, typeof
 from ..core.extension import Extension, hooks, point, register
 from ..core.staging import shaped_abstractify
 from .placements import placements

@@ -13,8 +13,8 @@ import pytest
 
 from minijax.core import batching
 from minijax.core.array import value_handlers
+from minijax.core.avals import pytype_aval_mappings
 from minijax.core.batching import spec_types
-from minijax.core.core import pytype_aval_mappings
 from minijax.custom_rules import vmappables
 from tests.oracle import both, subject
 

@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from ...core.api import stop_gradient, vmap
+from ...core.avals import vary_like
 from ...core.boundary import public
-from ...core.core import typeof, vary_like
+from ...core.core import typeof
 from ...custom_rules import custom_linear_solve
 from ..precision import Precision
 from ..products import dot_general
