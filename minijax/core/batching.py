@@ -22,6 +22,7 @@ from ..checks import core as checks
 from ..source import user_location
 from . import core
 from . import primitives as lax
+from .avals import vary_like
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
 from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose
 
@@ -108,7 +109,7 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     if source is not None:
         return moveaxis(x, source, axis)
     aval = unmapped_aval(axis_data.size, axis, typeof(x), axis_data.placement)
-    return core.vary_like(broadcast(x, axis_data.size, axis), aval)
+    return vary_like(broadcast(x, axis_data.size, axis), aval)
 
 
 # ----------------------------------------------------------------------------------------------
