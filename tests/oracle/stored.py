@@ -361,11 +361,15 @@ class Session:
 session = Session()
 
 
+def name_of(nodeid: str) -> tuple[str, str]:
+    """The module of a test, and its name there."""
+    path, _, name = nodeid.partition("::")
+    return path.removesuffix(".py").removeprefix("tests/").replace("/", "."), name
+
+
 def begin(nodeid: str, live: bool) -> None:
     """The test with this name begins."""
-    path, _, name = nodeid.partition("::")
-    module = path.removesuffix(".py").removeprefix("tests/").replace("/", ".")
-    session.case = Case(module, name, live)
+    session.case = Case(*name_of(nodeid), live)
     absent.running = bool(nodeid)
 
 
