@@ -69,8 +69,6 @@ class State:
         self.__doc__ = help
         self.process_value = value
         self.overridden = 0  # how many overrides are in force, in all threads
-        # Callables that see a new process value before it is set, and may refuse it by raising.
-        self.guards: list[Callable[[Any], None]] = []
         # Callables `(value, begins)`, called when a value begins and ends to be in force somewhere.
         self.watchers: list[Callable[[Any, bool], None]] = []
 
@@ -128,8 +126,6 @@ class State:
     def set_process_value(self, new_value: Any) -> None:
         """Sets the value that every thread without an override sees."""
         new_value = self._parsed(new_value)
-        for guard in self.guards:
-            guard(new_value)
         old_value, self.process_value = self.process_value, new_value
         self._tell(old_value, False)
         self._tell(new_value, True)

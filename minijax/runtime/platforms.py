@@ -60,17 +60,6 @@ def refuse_after_fork(*_: Any, **__: Any) -> NoReturn:
         "compiled or run. Start the process by multiprocessing.get_context('spawn') or "
         "get_context('forkserver'), or fork before anything is compiled or asked of devices.")
 
-
-def _refuse_other_number(count: int) -> None:
-    if is_started() and count != settings.num_cpu_devices.value:
-        raise RuntimeError(
-            "jax_num_cpu_devices config should be updated before backends are initialized: there "
-            f"are {len(clients['cpu'].devices())} CPU devices now. Set it right after the import.")
-
-
-settings.num_cpu_devices.guards.append(_refuse_other_number)
-
-
 # ----------------------------------------------------------------------------------------------
 # What `client.py` asks
 

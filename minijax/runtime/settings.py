@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from ..settings import State, add_traced, bool_state, define
+from . import clients
 
 
 def _parse_number(kinds: tuple[type, ...], value: Any) -> Any:
@@ -27,6 +28,15 @@ def _parse_device(value: Any) -> Any:
         return value
     raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
                      f"platform, as 'cpu', or None; got: {value!r}")
+
+
+def _parse_device_count(value: Any) -> int | None:
+    count = _parse_number((int,), value)
+    if clients and count != num_cpu_devices.value:
+        raise RuntimeError(
+            "jax_num_cpu_devices config should be updated before backends are initialized: there "
+            f"are {len(clients['cpu'].devices())} CPU devices now. Set it right after the import.")
+    return count
 
 
 def number_state(name: str, default: int | float, help: str) -> State:
@@ -54,9 +64,9 @@ cpu_autotune = bool_state(
 default_device = define(
     "jax_default_device", None, _parse_device,
     "The device, or the platform, for what nobody put anywhere; None means the first device.")
-num_cpu_devices = number_state(
-    "jax_num_cpu_devices", -1,
-    "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
+num_cpu_devices = define(
+    "jax_num_cpu_devices", -1, _parse_device_count,
+    "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.", int)
 no_execution = bool_state(
     "jax_no_execution",
     "Whether it is an error to compute anything.")

@@ -158,17 +158,20 @@ def test_checking_leaks():
     assert not config.jax_check_tracer_leaks
 
 
-def test_guards_see_the_parsed_value_first_and_may_refuse_it():
-    def refuse(value):
-        raise RuntimeError(f"too late for {value}")
-
-    settings.enable_checks.guards.append(refuse)
-    try:
-        with pytest.raises(RuntimeError, match="too late for True"):
-            config.update("jax_enable_checks", 1)
-    finally:
-        settings.enable_checks.guards.remove(refuse)
-    assert not config.jax_enable_checks
+def test_the_number_of_devices_is_fixed_when_xla_has_started():
+    program = """if True:
+        import minijax
+        minijax.config.update("jax_num_cpu_devices", 2)
+        assert len(minijax.devices()) == 2
+        minijax.config.update("jax_num_cpu_devices", 2)
+        for count in 3, "two":
+            try:
+                minijax.config.update("jax_num_cpu_devices", count)
+            except Exception as error:
+                print(type(error).__name__, "there are 2 CPU devices" in str(error))
+    """
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout.split() == ["RuntimeError", "True", "ValueError", "False"], result.stderr
 
 
 CONTEXT = [("jax_enable_x64", True), ("jax_disable_jit", True),
