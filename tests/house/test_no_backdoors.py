@@ -201,7 +201,7 @@ def test_changes_by_name_are_found(code):
     ({"__add__": len}, Array, "has `__add__` already, from ArrayMethods"),
     ({"concrete_value": len}, Tracer, "has `concrete_value` already, from Tracer"),
     ({"__init__": len}, Array, "has `__init__` already"),
-    ({"__repr__": len}, ArrayMethods, "has `__repr__` already, from object"),
+    ({"__repr__": len}, ArrayMethods, "has `__repr__` already, from Printed"),
 ])  # fmt: skip
 def test_methods_are_new(methods, cls, words):
     with pytest.raises(TypeError, match=words):
