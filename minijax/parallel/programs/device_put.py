@@ -397,12 +397,12 @@ install_methods(_ANSWERS, Array)
 
 def _no_answer(name):
     """What a traced value answers when it is asked for its place."""
-    def ask(x, *args):
+    def ask(x):
         escaped(x)
         raise ConcretizationTypeError(x, f"Where a traced value lies, or `{name}` of it, is known "
                                          "to arrays only, when the program runs.")
 
-    return ask
+    return lambda x, *args: ask(x)  # of a property or of a method
 
 
 _PROPERTIES = ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
