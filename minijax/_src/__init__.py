@@ -16,8 +16,31 @@ from ..compat.first_use import show_module
 
 PACKAGE = __package__.rpartition(".")[0]
 
-# Private module: the modules that have its names, in the order in which they are asked.
-SOURCES = {
+# Private modules whose names are all in the public module of the same name.
+SAME = """
+    dlpack errors flatten_util image interpreters interpreters.ad interpreters.batching
+    interpreters.mlir interpreters.partial_eval interpreters.pxla lax monitoring nn
+    nn.initializers numpy numpy.fft numpy.linalg ops profiler random scipy scipy.linalg
+    scipy.ndimage scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.special
+    scipy.stats stages state.primitives tree
+""".split()
+# Those whose names are all in the public package: the package, and its private modules.
+INSIDE = {
+    "image": "scale",
+    "lax": """
+        control_flow control_flow.conditionals control_flow.loops control_flow.solves
+        convolution fft parallel slicing special windowed_reductions""",
+    "nn": "functions",
+    "numpy": """
+        array_constructors array_creation indexing polynomial reductions scalar_types setops
+        sorting tensor_contractions ufunc_api ufuncs window_functions""",
+    "ops": "scatter",
+    "random": "core",
+    "scipy.optimize": "minimize",
+}
+# The others: private module -> the modules that have its names, in the order in which we ask them.
+SOURCES = dict(zip(SAME, SAME)) | {
+    f"{package}.{name}": package for package, names in INSIDE.items() for name in names.split()} | {
     "abstract_arrays": "extend.core core core.core core.util",
     "ad_checkpoint": "ad_checkpoint extend.core.primitives remat.policies",
     "ad_util": "core.primitives core.forward interpreters.ad custom_derivatives",
@@ -41,34 +64,12 @@ SOURCES = {
     "debugging": "debug _src._names debugging.callbacks debugging.debug",
     "dispatch": "_src._names runtime.dispatch runtime.effects . parallel.programs.device_put",
     "distributed": "_src._names distributed",
-    "dlpack": "dlpack",
     "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors",
     "effects": "core.jaxpr runtime.effect_sets state.effects",
-    "errors": "errors",
-    "flatten_util": "flatten_util",
     "hijax": "experimental.hijax experimental.mutable_values",
-    "image": "image",
-    "image.scale": "image",
     "indexing": "lax.dynamic_slices",
-    "interpreters": "interpreters",
-    "interpreters.ad": "interpreters.ad",
-    "interpreters.batching": "interpreters.batching",
-    "interpreters.mlir": "interpreters.mlir",
-    "interpreters.partial_eval": "interpreters.partial_eval",
-    "interpreters.pxla": "interpreters.pxla",
-    "lax": "lax",
-    "lax.control_flow": "lax",
-    "lax.control_flow.conditionals": "lax",
-    "lax.control_flow.loops": "lax",
-    "lax.control_flow.solves": "lax",
-    "lax.convolution": "lax",
-    "lax.fft": "lax",
     "lax.lax": "lax lax.dtypes lax.operators",
     "lax.linalg": "lax.linalg lax",
-    "lax.parallel": "lax",
-    "lax.slicing": "lax",
-    "lax.special": "lax",
-    "lax.windowed_reductions": "lax",
     "layout": "experimental.layout",
     "lib": "_src._names runtime.lib runtime.client",
     "lib.mlir": "runtime.mlir",
@@ -77,66 +78,29 @@ SOURCES = {
     "literals": "_src._literals",
     "mesh": "sharding parallel.meshes.mesh interpreters.pxla experimental.mesh_utils _src._names",
     "mesh_utils": "experimental.mesh_utils",
-    "monitoring": "monitoring",
     "named_sharding": "sharding parallel.meshes.sharding",
-    "nn": "nn",
-    "nn.functions": "nn",
-    "nn.initializers": "nn.initializers",
-    "numpy": "numpy",
-    "numpy.array_constructors": "numpy",
-    "numpy.array_creation": "numpy",
     "numpy.array_methods": "numpy _src._names",
     "numpy.einsum": "numpy._einsum numpy",
-    "numpy.fft": "numpy.fft",
     "numpy.index_tricks": "numpy _src._names",
-    "numpy.indexing": "numpy",
     "numpy.lax_numpy": "numpy numpy._arguments",
-    "numpy.linalg": "numpy.linalg",
-    "numpy.polynomial": "numpy",
-    "numpy.reductions": "numpy",
-    "numpy.scalar_types": "numpy",
-    "numpy.setops": "numpy",
-    "numpy.sorting": "numpy",
-    "numpy.tensor_contractions": "numpy",
-    "numpy.ufunc_api": "numpy",
-    "numpy.ufuncs": "numpy",
     "numpy.util": "numpy._arguments lax.dtypes _src._names",
     "numpy.vectorize": "numpy _src._names",
-    "numpy.window_functions": "numpy",
-    "ops": "ops",
-    "ops.scatter": "ops",
     "partition_spec": "sharding parallel.meshes.partition_spec",
     "pjit": "core.jit core.api experimental.pjit lax sharding . parallel.programs.reshard",
     "pmap": ".",
-    "profiler": "profiler",
     "public_test_util": "test_util",
-    "random": "random",
-    "random.core": "random",
     "random.prng": "random.keys random.threefry_keys extend.random random",
     "random.threefry2x32": "_src._threefry random.threefry extend.random",
     "ref": "ref .",
-    "scipy": "scipy",
-    "scipy.linalg": "scipy.linalg",
-    "scipy.ndimage": "scipy.ndimage",
-    "scipy.optimize": "scipy.optimize",
-    "scipy.optimize.minimize": "scipy.optimize",
-    "scipy.signal": "scipy.signal",
-    "scipy.sparse": "scipy.sparse",
-    "scipy.sparse.linalg": "scipy.sparse.linalg",
-    "scipy.special": "scipy.special",
-    "scipy.stats": "scipy.stats",
     "shard_map": ". parallel.programs.shard_map_primitive lax",
     "sharding": "sharding parallel.meshes.sharding",
     "sharding_impls": "sharding parallel.meshes.sharding runtime.jit _src._names .",
     "source_info_util": "extend.source_info_util errors",
-    "stages": "stages",
     "state": "state state.refs",
     "state.discharge": "state.discharge interpreters.partial_eval",
     "state.indexing": "lax.dynamic_slices",
-    "state.primitives": "state.primitives",
     "state.types": "state.refs state.primitives",
     "traceback_util": "_src._names errors core.boundary",
-    "tree": "tree",
     "tree_util": "_src._names tree_util pytree pytree.functions checks.tree pytree.paths",
     "typing": "typing core.core _src._names",
     "util": "util _src._names core.util core.batching source",
@@ -159,5 +123,5 @@ class Facade(ModuleType):
                              f"{__name__} says where its names come from.")
 
 
-for _private in SOURCES:
+for _private in sorted(SOURCES):  # a package comes before its modules
     show_module(Facade(f"{__name__}.{_private}"))

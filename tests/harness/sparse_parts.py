@@ -9,14 +9,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import api_util, staging, tree
+from minijax.core.api import eval_shape
 from minijax.core.core import ShapedArray, typeof
+from minijax.core.jit import jit
 from minijax.experimental.sparse import bcoo as bcoo_module
 from minijax.experimental.sparse import bcsr as bcsr_module
 from minijax.experimental.sparse import coo as coo_module
 from minijax.experimental.sparse import csr as csr_module
 from minijax.experimental.sparse import transform
+from minijax.experimental.sparse import util as util_module
 from minijax.experimental.sparse.bcoo import (
     bcoo_dot_general,
     bcoo_extract,
@@ -27,6 +31,7 @@ from minijax.experimental.sparse.bcsr import BCSR
 from minijax.experimental.sparse.coo import COO, coo_matmat, coo_matvec
 from minijax.experimental.sparse.csr import CSR, csr_matmat, csr_matvec
 from minijax.experimental.sparse.transform import eval_sparse, is_sparse, sparse_rules
+from minijax.runtime.structs import ShapeDtypeStruct
 
 # ----------------------------------------------------------------------------------------------
 # Arrays by the positions of their buffers
@@ -233,6 +238,35 @@ def _csr_matmat(data, indices, indptr, B, *, shape, transpose=False):
     return csr_matmat(CSR((data, indices, indptr), shape=shape), B, transpose=transpose)
 
 
+@jit
+def _csr_to_coo(indices, indptr):
+    """The rows and columns of the elements of a matrix in compressed rows."""
+    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1, indices
+
+
+def _csr_extract(indices, indptr, mat):
+    """The elements of a dense matrix at the indices of one in compressed rows."""
+    return _coo_extract(*_csr_to_coo(indices, indptr), mat)
+
+
+def _coo_extract(row, col, mat):
+    """The elements of a dense matrix at some rows and columns."""
+    return mat[row, col]
+
+
+def _count_stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+    """How many elements must be stored for each example."""
+    return util_module._count_stored_elements_per_batch(mat, n_batch, n_dense).max(initial=0)
+
+
+def _dot_general_validated_shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                                 dimension_numbers: Any) -> tuple[int, ...]:
+    """The shape of a product of arrays of these shapes."""
+    operands = (ShapeDtypeStruct(tuple(shape), "float32") for shape in (lhs_shape, rhs_shape))
+    product = functools.partial(lax.dot_general, dimension_numbers=dimension_numbers)
+    return eval_shape(product, *operands).shape
+
+
 MODULES = {bcoo_module: "_bcoo_", bcsr_module: "_bcsr_", coo_module: "_coo_", csr_module: "_csr_"}
 
 
@@ -242,6 +276,8 @@ def show() -> None:
         for module, prefix in MODULES.items():
             if name.startswith(prefix):
                 setattr(module, name, function)
+    for function in (_csr_to_coo, _csr_extract, _coo_extract, _count_stored_elements, _dot_general_validated_shape):
+        setattr(util_module, function.__name__, function)
     for function in (SparsifyEnv, SparsifyValue, arrays_to_spvalues, sparsify_raw, spvalues_to_arrays,
                      spvalues_to_avals):
         setattr(transform, function.__name__, function)

@@ -114,13 +114,6 @@ class COO(Matrix):
         return cls((jnp.ones(len(row), dtype), row, row + k), shape=(N, M), rows_sorted=True,
                    cols_sorted=True)
 
-    def _sort_indices(self) -> COO:
-        """The same matrix with its elements in the order of rows, then of columns."""
-        if self.rows_sorted:
-            return self
-        row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
-        return COO((data, row, col), shape=self.shape, rows_sorted=True)
-
     def transpose(self, axes: Any = None) -> COO:
         """The transposed matrix."""
         checks.no_axes(axes)

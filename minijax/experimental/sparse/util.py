@@ -11,9 +11,7 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...core import api_util, tree
-from ...core.api import eval_shape, vmap
-from ...core.jit import jit
-from ...runtime.structs import ShapeDtypeStruct
+from ...core.api import vmap
 from .. import _sparse_checks as checks
 from .._sparse_checks import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from .._sparse_checks import SparseEfficiencyError as SparseEfficiencyError
@@ -115,37 +113,8 @@ def padding_of(mat) -> Any:
 # Indices and elements
 
 
-@jit
-def _csr_to_coo(indices, indptr):
-    """The rows and columns of the elements of a matrix in compressed rows."""
-    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1, indices
-
-
-def _csr_extract(indices, indptr, mat):
-    """The elements of a dense matrix at the indices of one in compressed rows."""
-    return _coo_extract(*_csr_to_coo(indices, indptr), mat)
-
-
-def _coo_extract(row, col, mat):
-    """The elements of a dense matrix at some rows and columns."""
-    return mat[row, col]
-
-
 def _count_stored_elements_per_batch(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
     """How many elements of each example are not 0."""
     mat = jnp.asarray(mat)
     mask = jnp.any(mat != 0, [*range(mat.ndim - n_dense, mat.ndim)])
     return mask.sum([*range(n_batch, mask.ndim)])
-
-
-def _count_stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
-    """How many elements must be stored for each example."""
-    return _count_stored_elements_per_batch(mat, n_batch, n_dense).max(initial=0)
-
-
-def _dot_general_validated_shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                                 dimension_numbers: Any) -> Shape:
-    """The shape of a product of arrays of these shapes."""
-    operands = (ShapeDtypeStruct(tuple(shape), "float32") for shape in (lhs_shape, rhs_shape))
-    product = functools.partial(lax.dot_general, dimension_numbers=dimension_numbers)
-    return eval_shape(product, *operands).shape
