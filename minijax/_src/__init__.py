@@ -88,7 +88,7 @@ SOURCES = dict(zip(SAME, SAME)) | {
     "partition_spec": "sharding parallel.meshes.partition_spec",
     "pjit": "core.jit core.api experimental.pjit lax sharding . parallel.programs.reshard",
     "pmap": ".",
-    "public_test_util": "test_util",
+    "public_test_util": "test_util debugging.derivative_checks",
     "random.prng": "random.keys random.threefry_keys extend.random random",
     "random.threefry2x32": "_src._threefry random.threefry extend.random",
     "ref": "ref .",

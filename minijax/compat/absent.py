@@ -32,6 +32,7 @@ ABSENT: dict[str, tuple[str, str]] = {
         _NO_FOREIGN, "Buffer ExecutionContext ExecutionStage buffer_callback"),
     "experimental.colocated_python": (
         _ONE_PROCESS, "colocated_cpu_devices colocated_python colocated_python_class"),
+    "experimental.colocated_python.func": (_ONE_PROCESS, "_make_prng_wrapped_fun"),  # for orbax
     "experimental.colocated_python.serialization": (_ONE_PROCESS, "DeviceList"),  # for orbax
     "experimental.compute_on": (_NO_EFFECT, "compute_on compute_on2"),
     "experimental.control_deps": (_NO_EFFECT, "control_dep schedule"),

@@ -20,6 +20,11 @@ from ..core.tree import tree_leaves, tree_map
 Tolerance = float | dict | None  # a number, or one for each dtype; `None`: those below
 
 EPS = 1e-4
+# How far two results of the same program may be from each other.
+_RESULT_TOLERANCE = {
+    "float4_e2m1fn": 1.0, "float8_e8m0fnu": 1.0, "bfloat16": 1e-2, "float16": 1e-3, "float32": 1e-6,
+    "float64": 1e-15, "complex64": 1e-6, "complex128": 1e-15,
+}
 # How far a difference quotient, with steps of EPS, is from the derivative. Other floats have so few
 # digits that there is little to compare.
 _GRADIENT_TOLERANCE = {
@@ -205,19 +210,25 @@ def _check_same_dtype(x, y) -> None:
 
 
 def _check_close(found: Any, expected: Any, atol: Tolerance, rtol: Tolerance, message: str) -> None:
-    """Leaf by leaf; of a larger array, more may differ."""
+    """Check that a derivative is close to another, or to a difference quotient."""
+    check_close(found, expected, atol, rtol, message, _GRADIENT_TOLERANCE)
+
+
+def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None,
+                err_msg: str = "", defaults: dict[str, float] = _RESULT_TOLERANCE) -> None:
+    """Check that the leaves of two pytrees are close. Of a larger array, more may differ."""
     def check(a, b):
         a, b = np.asarray(a), np.asarray(b)
-        assert a.shape == b.shape, f"{message}: shapes {a.shape} and {b.shape}"
-        absolute, relative = (max(_tolerance(a.dtype, tol), _tolerance(b.dtype, tol)) * a.size
+        assert a.shape == b.shape, f"{err_msg}: shapes {a.shape} and {b.shape}"
+        absolute, relative = (max(_tolerance(x.dtype, tol, defaults) for x in (a, b)) * a.size
                               for tol in (atol, rtol))
         a, b = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in (a, b))  # bfloat16 …
-        np.testing.assert_allclose(a, b, rtol=relative, atol=absolute, err_msg=message)
+        np.testing.assert_allclose(a, b, rtol=relative, atol=absolute, err_msg=err_msg)
 
-    tree_map(check, found, expected)
+    tree_map(check, xs, ys)
 
 
-def _tolerance(dtype: np.dtype, tol: Tolerance) -> float:
+def _tolerance(dtype: np.dtype, tol: Tolerance, defaults: dict[str, float]) -> float:
     if tol is not None and not isinstance(tol, dict):
         return tol
     if dtype != dtypes.float0:  # NumPy computes with 64 bits what JAX keeps in 32
@@ -225,4 +236,4 @@ def _tolerance(dtype: np.dtype, tol: Tolerance) -> float:
     given = {np.dtype(key).name: value for key, value in (tol or {}).items()}
     if dtype.kind in "biu" or dtype == dtypes.float0:
         return given.get(dtype.name, 0)
-    return given.get(dtype.name, _GRADIENT_TOLERANCE.get(dtype.name, 1e-1))
+    return given.get(dtype.name, defaults.get(dtype.name, 1e-1))

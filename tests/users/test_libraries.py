@@ -610,6 +610,24 @@ def test_promotion_to_complex_types(args):
         *map(jx.numpy.asarray, args)), *args)
 
 
+@pytest.mark.parametrize("xs, ys, options", [
+    (1.0, 1.0, {}), ([1.0, X], [1.0, X], {}), (X, X + 1e-4, {}), (X, X + 1e-7, {}), (X, X + 1, {"atol": 1}),
+    (X, X + 1, {"atol": {np.float64: 1.0}}), (X, X + 1, {"rtol": {np.dtype("float32"): 1.0}}),
+    (X, X[:2], {}), (np.int32([1]), np.int32([2]), {}), (X.astype("float16"), X.astype("float16") + 1e-3, {}),
+], ids=str)  # fmt: skip
+def test_results_are_close(xs, ys, options):
+    def program(jx):
+        def compare():
+            try:
+                part(jx, "_src.public_test_util").check_close(xs, ys, **options)
+            except AssertionError:
+                return "far"
+            return "close"
+        return compare
+
+    both(program)
+
+
 def test_the_clients_that_have_started():
     def answers(jx):
         jx.devices("cpu")
