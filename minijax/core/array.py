@@ -82,13 +82,12 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __array__(self, dtype=None, copy=None):
         """NumPy's view of the contents: read-only, or a fresh copy if `copy`."""
         checks.numeric(self, "converted to a NumPy array")
-        value = np.asarray(self._numpy())
+        value = self._numpy()
         if copy or (dtype is not None and dtype != value.dtype):
             return np.array(value, dtype=dtype)
-        if value.base is None or isinstance(value.base, np.ndarray):
-            value = np.asarray(ReadOnly(value)).view(value.dtype)
-            self._host = value
-        view = value.view()
+        if isinstance(value, np.ndarray):
+            value = self._host = _read_only(value)
+        view = np.asarray(value).view()
         view.flags.writeable = False
         return view
 
@@ -142,7 +141,17 @@ class ReadOnly:
 
     def __init__(self, owner: np.ndarray):
         self._owner, interface = owner, owner.__array_interface__
-        self.__array_interface__ = interface | {"data": (interface["data"][0], True)}
+        self.__array_interface__ = {  # bytes: NumPy has no name for other libraries' element types
+            "version": 3, "shape": owner.shape, "strides": owner.strides,
+            "typestr": f"|V{owner.itemsize}", "data": (interface["data"][0], True)}
+
+
+def _read_only(value: np.ndarray) -> np.ndarray:
+    """The contents of an array in a form of which no view can be written to."""
+    owner = value.base if isinstance(value.base, np.ndarray) else value
+    if owner.base is not None and not isinstance(owner.base, np.ndarray):
+        return value  # the memory is XLA's, or a `ReadOnly` already
+    return np.asarray(ReadOnly(value)).view(value.dtype)
 
 
 # ----------------------------------------------------------------------------------------------
