@@ -23,6 +23,7 @@ OTHER_TEXT = {
     "JAX checks the type only when it compiles": r"arg(max|min)\(c\)",
     "a size that stands for an unknown number": r"where\(b, size",
 }
+OTHER_VALUES = {"jnp.all(c)"}  # declared in tools/differences.py: JAX drops the imaginary parts
 EXCEPTIONS = re.compile("|".join(OTHER_TEXT.values()))
 # Constants and indices have no traced argument, or are about values.
 NOT_TRACED = re.compile(r"jnp\.(array|asarray)\(|where\((b|m > 0.3)\)|nonzero|argwhere")
@@ -34,7 +35,7 @@ def program_of(row: str, transform: str = "", arrays=ARRAYS, x64: bool = False):
     return program(row, arrays, lambda jx: {"jnp": jx.numpy}, transformed, x64)
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", [row for row in ROWS if row not in OTHER_VALUES])
 def test_eager(row):
     both(program_of(row))
 
