@@ -19,6 +19,8 @@ _NO_FOREIGN = "XLA calls no foreign functions. `jax.pure_callback` calls Python,
 _NO_EFFECT = "it would have no effect on a CPU. Leave it out."
 _ONE_PROCESS = "programs run in the process that compiles them, on the devices of its machine."
 
+_BY_ORBAX = "`orbax.checkpoint` writes checkpoints, and so does `numpy.savez`."
+
 # module -> why, and its public names
 ABSENT: dict[str, tuple[str, str]] = {
     "export": (_NO_EXPORT, """DisabledSafetyCheck Exported SymbolicScope default_export_platform
@@ -28,6 +30,10 @@ ABSENT: dict[str, tuple[str, str]] = {
     "ffi": (_NO_FOREIGN, """build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule
         register_ffi_target register_ffi_target_as_batch_partitionable register_ffi_type
         register_ffi_type_id"""),
+    "experimental.array_serialization": (_BY_ORBAX, ""),
+    "experimental.array_serialization.serialization": (
+        _BY_ORBAX, """GlobalAsyncCheckpointManager GlobalAsyncCheckpointManagerBase
+        get_tensorstore_spec"""),
     "experimental.buffer_callback": (
         _NO_FOREIGN, "Buffer ExecutionContext ExecutionStage buffer_callback"),
     "experimental.colocated_python": (
@@ -86,7 +92,9 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "`schur(a, output='complex')` has the complex form.": "rsf2csf",
     },
     "scipy.special": {
-        "JAX will drop it. `sph_harm_y` has spherical harmonics.": "lpmn lpmn_values"},
+        "JAX will drop it. `sph_harm_y` has spherical harmonics.": "lpmn lpmn_values",
+        "an integral of `erf` by quadrature is the same.": "owens_t",
+    },
     "extend.linear_util": {
         "`functools.cache` remembers results, and a flag tells which transformation ran.":
             "cache merge_linear_aux"},

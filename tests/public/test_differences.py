@@ -62,7 +62,8 @@ def test_missing_modules_are_those_that_are_declared(name):
 def test_absent_names_can_be_imported_and_not_called(where):
     theirs, ours = (differences.module(library, where) for library in ("jax", "minijax"))
     names = ABSENT[where][1].split() if where in ABSENT else " ".join(ABSENT_NAMES[where].values()).split()
-    assert all(hasattr(theirs, name) for name in names)
+    if theirs is not None:  # some modules of JAX need a package that is not here
+        assert all(hasattr(theirs, name) for name in names)
     for name in names:
         stand_in = getattr(ours, name)
         assert not isinstance(1.0, stand_in)

@@ -783,13 +783,6 @@ def test_what_a_library_of_checkpoints_asks_of_one_process():
         callable(part(jx, "extend.ifrt_programs").ifrt_programs.make_plugin_program)])
 
 
-def test_a_manager_of_checkpoints_must_write_read_wait_and_tell():
-    # JAX's module can only be imported where tensorstore is.
-    base = import_module("minijax.experimental.array_serialization.serialization")
-    assert base.GlobalAsyncCheckpointManagerBase.__abstractmethods__ == {
-        "check_for_errors", "deserialize", "serialize", "wait_until_finished"}
-
-
 def test_the_mesh_of_a_with_statement_is_read_from_pxla():
     def shapes(jx):
         mesh = jx.make_mesh((1,), ("x",))

@@ -4,7 +4,7 @@ from ...compat.absent import with_absent_names as _with_absent_names
 from ...numpy._softmax import logsumexp
 from .bessel import bessel_jn, i0, i0e, i1, i1e
 from .entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
-from .errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri, owens_t
+from .errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from .exponential_integrals import exp1, expi, expn
 from .faddeeva import dawsn, erfcx, fresnel, wofz
 from .gammas import (

@@ -10,12 +10,10 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
-from ...core.primitives import convert, select
+from ...core.primitives import select
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
-from ...lax import rounding
 from ...lax import special as families
-from ...lax.dtypes import default_float_dtype
 from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit
 
@@ -210,56 +208,3 @@ def _mills_series(x, order):
         odd, even = (odd + term, even) if n % 2 else (odd, even + term)
         power = power * square
     return number(1.0) + even - odd
-
-
-@custom_jvp
-@jit
-def _owens_t(h, a):
-    """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
-    the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""
-    wide = np.promote_types(h.dtype, default_float_dtype())  # as JAX's points have it
-    h, a = abs(convert(h, wide)), convert(a, wide)
-    size = abs(a)
-    large = size > 1
-    small_a, new_h = jnp.where(large, 1 / size, size), jnp.where(large, size * h, h)
-    result = _owens_integral(new_h, small_a)
-    below, above = families.erfc(h / SQRT_2), families.erfc(size * h / SQRT_2)
-    near = 0.25 - 0.25 * families.erf(h / SQRT_2) * families.erf(size * h / SQRT_2)
-    total = jnp.where(size * h <= 0.67, near, 0.25 * (below + above - below * above))
-    result = rounding.sign(a) * jnp.where(large, total - result, result)
-    return jnp.where(jnp.isnan(a) | jnp.isnan(h), np.nan, result)
-
-
-def _owens_integral(h, a):
-    points, weights = np.polynomial.legendre.leggauss(26)
-    points, weights = (y[13:].astype(h.dtype) for y in (points, weights))  # by symmetry
-    points = points.reshape(*[1] * h.ndim, -1)
-    r = 1 + (a[..., None] * points) ** 2
-    return a * ((jnp.exp(-0.5 * (h**2)[..., None] * r) / r) @ weights) / (2 * math.pi)
-
-
-def _owens_by_h(t, ans, h, a):
-    slope = lax.exp(-0.5 * h * h) * families.erf(a * h / SQRT_2) / (2 * math.sqrt(2 * math.pi))
-    return (-t * slope).astype(ans.dtype)
-
-
-def _owens_by_a(t, ans, h, a):
-    r = a * a + 1
-    return (t * lax.exp(-0.5 * r * h * h) / (2 * math.pi * r)).astype(ans.dtype)
-
-
-_owens_t.defjvps(_owens_by_h, _owens_by_a)
-
-
-@public
-def owens_t(h, a):
-    """Owen's T function: the probability that X > h and 0 < Y < a X, of two independent normal
-    variables X and Y.
-
-    Args:
-      h, a: real arrays that broadcast together.
-
-    >>> owens_t(0.0, 1.0).item()
-    0.125
-    """
-    return _owens_t(*promote_numbers_inexact("owens_t", h, a))
