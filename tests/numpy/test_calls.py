@@ -16,6 +16,7 @@ ROWS = rows()
 # Jaxprs that differ, by how our function does it: the rest of the row is the same.
 OTHER_TEXT = {
     "the order of complex numbers": r"logaddexp2?\(c",
+    "complex numbers are true if any part is": r"(all|any)\(c\)",
     "all pieces are computed and one is selected, where JAX maps a switch": "piecewise",
     "slices, where JAX gathers": r"diagonal|diagflat|diag\((sq|m)|triu_indices_from"
     r"|delete\(x, slice",
@@ -45,7 +46,7 @@ def test_jit(row):
     both(program_of(row, "jit"))
 
 
-@pytest.mark.parametrize("row", ROWS[::5])
+@pytest.mark.parametrize("row", [row for row in ROWS[::5] if row not in OTHER_VALUES])
 def test_64_bits(row):
     wide = {name: a.astype(np.float64) if a.dtype == np.float32 and name != "x" else a
             for name, a in ARRAYS.items()}
