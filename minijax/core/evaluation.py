@@ -22,8 +22,7 @@ import numpy as np
 
 from . import dtypes
 
-# A function of NumPy -> the function that replaces it for complex numbers (chapter 9). The key of a
-# reduction is the pair ("reduce", function).
+# A function of NumPy -> the function that replaces it for complex numbers (chapter 9).
 for_complex: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
@@ -177,10 +176,7 @@ def extreme_of(ufunc: np.ufunc, identity: Callable) -> Callable:
     """A maximum or minimum; `identity(dtype)` is the result for no elements."""
 
     def rule(x, *, axes):
-        start, beside_nan = identity(x.dtype), for_complex.get(("reduce", ufunc))
-        if x.dtype.kind == "c" and beside_nan is not None and np.isnan(x).any():
-            return beside_nan(x, axes, start)
-        return _reduce(ufunc, x, axes, initial=start) if axes else x
+        return _reduce(ufunc, x, axes, initial=identity(x.dtype)) if axes else x
 
     return rule
 

@@ -7,8 +7,6 @@ part is NaN.
 
 from __future__ import annotations
 
-import functools
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -69,35 +67,9 @@ def _extreme(is_before: np.ufunc) -> Callable:
     return rule
 
 
-_PART = 32  # elements of a block
-
-
-def _choose_in_order(choose, x, axes, start):
-    """The extreme of complex numbers beside NaN. It depends on the order, which is XLA's: first
-    those of blocks of 32 elements along each dimension, the outer two of which are cut alike."""
-    edges: list[list[int]] = []
-    for n in [x.shape[d] for d in axes]:
-        number = -(-n // _PART)
-        cut = (number * _PART - n) // 2
-        edges.append([0, *[i * _PART - cut for i in range(1, number)], n])
-    kept = [n for d, n in enumerate(x.shape) if d not in axes]
-    if all(len(places) == 2 for places in edges):
-        elements = np.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)
-        return functools.reduce(choose, elements, np.full(kept, start, x.dtype))
-    blocks = [[slice(*ends) for ends in itertools.pairwise(places)] for places in edges]
-    out = np.empty([*map(len, blocks), *kept], x.dtype)
-    for place in itertools.product(*map(range, map(len, blocks))):
-        index = [slice(None)] * x.ndim
-        for d, slices, i in zip(axes, blocks, place):
-            index[d] = slices[i]
-        out[place] = _choose_in_order(choose, x[tuple(index)], axes, start)
-    return _choose_in_order(choose, out, range(len(axes)), start)
-
-
 for_complex[np.divide] = _quotient
 for _ufunc, _before in ((np.maximum, np.greater), (np.minimum, np.less)):
     for_complex[_ufunc] = _extreme(_before)
-    for_complex["reduce", _ufunc] = functools.partial(_choose_in_order, for_complex[_ufunc])
 
 # ----------------------------------------------------------------------------------------------
 # Lowering

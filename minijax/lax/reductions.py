@@ -41,6 +41,7 @@ from ..core.primitives import (
 )
 from ..runtime.dispatch import def_numpy_or_xla
 from ..text.naming import named
+from .complex_numbers import has_nan
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -125,6 +126,9 @@ reduce_xor_p, reduce_xor = reduction_row(
     "reduce_xor", BOOL_OR_INT, reduce_by(np.bitwise_xor), reduce_rule("xor", _zero),
     "The exclusive or over `axes`, bit by bit.", never_weak)
 
+for p, rule in ((reduce_max_p, extreme_of(np.maximum, lowest)),
+                (reduce_min_p, extreme_of(np.minimum, highest))):
+    def_numpy_or_xla(p, rule, lambda x, **params: x.dtype.kind == "c" and has_nan(x))
 defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)
