@@ -89,16 +89,14 @@ def test_scatter(operand, indices, updates, numbers, words):
 
 
 NONE = ((), ())
+ONE_RAGGED = "expects exactly one lhs ragged dimension, which is one of lhs"
+ONE_GROUP = "expects exactly one rhs group dimension, which is free"
 RAGGED = [
-    ((11, 5), (3, 5, 7), (3,), (((1,), (1,)), NONE), (2,), (0,),
-     "ragged_dot_general requires lhs ragged dimension numbers to be nonnegative and less than the "
-     "number of axes of the lhs"),
-    ((19, 11, 5), (19, 5, 7), (19, 3), (((2,), (1,)), ((0,), (0,))), (1,), (0,),
-     "ragged_dot_general requires rhs group dimension numbers to be distinct from contracting and ba"),
-    ((2, 11, 5), (3, 2, 5, 7), (3,), (((2,), (2,)), ((0,), (1,))), (0,), (0,),
-     "requires zero group dimensions in the rhs when lhs ragged dimension is contracting or batch"),
-    ((11, 5), (5, 7), (3,), (((1,), (0,)), NONE), (0,), (),
-     "requires exactly one rhs group dimension when lhs ragged dimension is noncontracting"),
+    ((11, 5), (3, 5, 7), (3,), (((1,), (1,)), NONE), (2,), (0,), ONE_RAGGED),
+    ((11, 5), (3, 5, 7), (3,), (((1,), (1,)), NONE), (), (0,), ONE_RAGGED),
+    ((19, 11, 5), (19, 5, 7), (19,), (((2,), (1,)), ((0,), (0,))), (1,), (0,), ONE_GROUP),
+    ((11, 5), (5, 7), (3,), (((1,), (0,)), NONE), (0,), (), ONE_GROUP),
+    ((11, 5), (3, 5, 7), (2,), (((1,), (1,)), NONE), (0,), (0,), "must be 3 integers, one for each group"),
 ]  # fmt: skip
 
 
