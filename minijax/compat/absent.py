@@ -73,6 +73,7 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "`jax.scipy.linalg.polar` has the polar form.": "qdwh",
         "nothing here needs the reduced form. `eigh` has the eigenvalues.": "tridiagonal",
     },
+    "core": {"`jaxpr.pretty_print()` makes the text.": "JaxprPpContext JaxprPpSettings"},
     "custom_derivatives": {
         "`jax.custom_vjp` of a linear function has a transpose of its own, too.": "linear_call"},
     "experimental.sparse": {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..checks import jaxpr as checks
 from ..core import later
@@ -11,7 +11,7 @@ from ..core.core import Primitive, ShapedArray
 from ..core.jaxpr import Atom, ClosedJaxpr, EqnContext, Jaxpr, JaxprEqn, Var
 from ..source import SourceInfo
 from ..text.locations import new_source_info
-from ..text.printing import Printer, PrintOptions, source_of
+from .absent import with_absent_names
 
 
 def gensym() -> Callable[[ShapedArray], Var]:
@@ -44,29 +44,6 @@ def subjaxprs(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
         yield from eqn._jaxprs()
 
 
-class JaxprPpSettings(NamedTuple):
-    """What the text of a jaxpr shows."""
-
-    print_shapes: bool = True
-    source_info: bool = False
-    name_stack: bool = False
-    custom_pp_eqn_rules: bool = True
-    print_effects: bool = False
-
-    def options(self) -> PrintOptions:
-        """The same, in the words of our printer."""
-        note = source_of if self.source_info else lambda eqn: None
-        return PrintOptions(self.print_shapes, self.name_stack, self.custom_pp_eqn_rules, note,
-                            self.print_effects)
-
-
-class JaxprPpContext(Printer):
-    """The names of the variables in a text. A variable gets its name when it is first printed."""
-
-    def __init__(self, var_names: Mapping[Var, str] | None = None):
-        super().__init__(PrintOptions())
-        self.var_names.update(var_names or {})
-
-
-later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn, JaxprPpContext=JaxprPpContext,
-             JaxprPpSettings=JaxprPpSettings)
+_absent = with_absent_names("minijax.core")
+later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn,
+             **{name: _absent(name) for name in ("JaxprPpContext", "JaxprPpSettings")})

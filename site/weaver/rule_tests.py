@@ -32,7 +32,6 @@ CALLED = {
     "vary_unreduced_cast_p": 'to="unreduced', "reduced_vary_cast_p": 'to="varying"), R',
     "unreduced_psum": 'lax.psum(a, "x"), U', "unreduced_reduce_scatter": 'tiled=True), U',
     "closed_call": "closed_call_p", "core_call": "call_p",
-    "call_hi_primitive": "VJPHiPrimitive",
     **{f"{name}_to": f"{name}_to_p" for name in ("eq", "le", "lt")},
     **{f"scatter-{kind}": "scatter" for kind in ("add", "sub", "mul", "min", "max")},
     **{f"reduce_window_{kind}": "reduce_window" for kind in ("sum", "min", "max")},
