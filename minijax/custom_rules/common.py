@@ -8,6 +8,7 @@ concrete in the user's code. Only staging turns the function into a jaxpr.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -68,7 +69,12 @@ class CustomRule:
     So `f = custom_vjp(custom_vmap(fun))` takes both `f.defvjp` and `f.def_vmap`.
     """
 
-    fun: Callable
+    @public
+    def __init__(self, fun: Callable, nondiff_argnums: int | Sequence[int] = (),
+                 nondiff_argnames: str | Sequence[str] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun, self._arity = fun, takes_just(fun)
+        self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
 
     @public
     def __getattr__(self, name: str) -> Any:

@@ -13,11 +13,11 @@ Reverse mode needs nothing more. It linearizes the rule, and transposes the resu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ..core.api_util import with_statics
 from ..core.batching import WithTrace, primitive_batchers
-from ..core.boundary import api_boundary, public
+from ..core.boundary import api_boundary
 from ..core.core import Tracer, state, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -43,13 +43,11 @@ from .common import (
     from_rule,
     keep_used,
     match_batch_dim,
-    nondiff_numbers,
     nondiff_values,
     partial_eval_call,
     positional,
     run_later,
     stage_function,
-    takes_just,
     to_rule,
     without_literals,
 )
@@ -82,15 +80,8 @@ class custom_jvp(CustomRule):
     Array(1., dtype=float32, weak_type=True)
     """
 
-    @public
-    def __init__(self, fun: Callable, nondiff_argnums: int | Sequence[int] = (),
-                 nondiff_argnames: str | Sequence[str] = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable | None = None
-        self.symbolic_zeros = False
-        self._arity = takes_just(fun)
+    jvp: Callable | None = None
+    symbolic_zeros = False
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule; returns it, so that this can be a decorator.

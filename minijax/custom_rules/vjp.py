@@ -19,7 +19,7 @@ transpose is `bwd`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,14 +63,12 @@ from .common import (
     keep_used,
     match_batch_dim,
     no_references,
-    nondiff_numbers,
     nondiff_values,
     partial_eval_call,
     positional,
     residuals_without_literals,
     run_later,
     stage_function,
-    takes_just,
     to_rule,
     without_literals,
 )
@@ -107,15 +105,9 @@ class custom_vjp(CustomRule):
     Array(1., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: int | Sequence[int] = (),
-                 nondiff_argnames: str | Sequence[str] = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
-        self.symbolic_zeros = self.optimize_remat = False
-        self._arity = takes_just(fun)
+    fwd: Callable | None = None
+    bwd: Callable | None = None
+    symbolic_zeros = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
                optimize_remat: bool = False) -> None:
@@ -139,7 +131,6 @@ class custom_vjp(CustomRule):
             raise NotImplementedError(
                 "remat optimization for custom_vjp does not support symbolic zeros")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
-        self.optimize_remat = optimize_remat
 
     @api_boundary
     def __call__(self, *args, **kwargs):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from ..core.boundary import public
@@ -91,12 +94,23 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=No
     return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
 
 
+def _warning(compiled: Callable) -> Callable:
+    """The public function: it warns in each call of a dtype that is not there. The compiled one
+    would do so in the first."""
+    @public
+    @functools.wraps(compiled)
+    def function(a, axis=None, dtype=None, *args, **kwargs):
+        return compiled(a, axis, user_dtype(dtype, compiled.__name__), *args, **kwargs)
+
+    return function
+
+
+@_warning
 @staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The variance, NaNs left out; arguments as for `var`."""
     a, where = ensure_arraylike("nanvar", a), check_mask("nanvar", where)
-    dtype = user_dtype(dtype, "nanvar")
     check_no_out("nanvar", out)
     working, dtype = var_dtypes(a.dtype, dtype)
     a = convert(a, working)
@@ -113,14 +127,14 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, w
     return convert(lax.div(total, convert(divisor, total.dtype)), dtype)
 
 
+@_warning
 @staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The standard deviation, NaNs left out; arguments as for `std`."""
     a, where = ensure_arraylike("nanstd", a), check_mask("nanstd", where)
     check_no_out("nanstd", out)
-    return lax.sqrt(nanvar(a, axis, dtype=user_dtype(dtype, "nanstd"), ddof=ddof,
-                           keepdims=keepdims, where=where, mean=mean))
+    return lax.sqrt(nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
 def _nan_arg_extreme(name, search, worst):

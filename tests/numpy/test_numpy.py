@@ -82,6 +82,16 @@ def test_float64_is_cut_with_a_warning():
         assert jnp.zeros(2).dtype == np.float64 and jnp.arange(2).dtype == np.int64
 
 
+@pytest.mark.parametrize("name", [
+    "sum", "prod", "mean", "var", "std", "cumsum", "cumprod", "nansum", "nanprod", "nanmean",
+    "nanvar", "nanstd", "nancumsum"])
+def test_each_call_warns_as_the_first(name):
+    x = jnp.arange(3.0)
+    for _ in range(3):
+        with pytest.warns(UserWarning, match="float64 requested in"):
+            getattr(jnp, name)(x, dtype="float64")
+
+
 def test_names_are_those_of_jax():
     """No name that JAX lacks, and no public helper that leaked."""
     ours = {name for name in dir(jnp) if not name.startswith("_")} - {"annotations"}
