@@ -12,11 +12,11 @@ import numpy as np
 from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
 from ..core.core import ShapedArray, typeof
-from ..core.placements import placements
 from ..core.tree import LEAF, PyTreeDef, tree_flatten, tree_leaves, tree_structure
 from ..pytree.arguments import valid_jaxtype
 from ..pytree.names import arg_names, leaf_names
 from ..pytree.paths import keystr, leaf_paths
+from ..runtime.placements import placements
 from ..source import fun_name
 from ..text.differences import treedef_differences
 from .arguments import are_arrays, distinct_references

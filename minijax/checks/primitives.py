@@ -58,8 +58,12 @@ _PROMOTING = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide
               "ge": "greater_equal", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 
 
-def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequence[tuple]) -> None:
-    """Raise `TypeError` unless the operands have accepted element types, and equal ones."""
+def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequence[tuple],
+                       params: dict) -> None:
+    """Raise `TypeError` unless the operands have accepted element types, and equal ones, and the
+    parameters fit them."""
+    if name == "integer_pow":
+        _integer_pow(*avals, **params)
     for position, (aval, kinds) in enumerate(zip(avals, accepted)):
         dtype_kind(name, aval, kinds, position if len(avals) > 1 else None)
     if name == "pow":
@@ -89,7 +93,7 @@ def elementwise_shapes(name: str, avals: Sequence[ShapedArray]) -> None:
                         f"{', '.join(map(str, shapes))}.")
 
 
-def integer_pow(x: ShapedArray, y: int) -> None:
+def _integer_pow(x: ShapedArray, y: int) -> None:
     """Raise `TypeError` for a negative power of integers."""
     if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
         raise TypeError("Integers cannot be raised to negative powers, got integer_pow"

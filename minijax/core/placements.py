@@ -47,17 +47,6 @@ class Placements:
         """The kind of memory that values of this type are in."""
         return None
 
-    # Do types fit?
-
-    def tangent_hint(self, wanted: Any, got: Any) -> str:
-        """What to do if a linearized function takes the type `wanted`, and the tangent is placed
-        otherwise; "" if it fits."""
-        return ""
-
-    def cotangent_fits(self, aval: Any, ct: Any) -> bool:
-        """Whether the type `ct` is placed as cotangents of values of the type `aval` must be."""
-        return True
-
     # Values
 
     def like(self, x: Any, aval: Any) -> Any:

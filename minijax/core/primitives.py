@@ -73,7 +73,7 @@ def elementwise_type(name: str, accepted: Sequence[tuple], out_dtype: Callable |
     """The type rule of an elementwise primitive; `accepted` has the kinds for each operand."""
 
     def rule(*avals, **params):
-        checks.elementwise_dtypes(name, avals, accepted)
+        checks.elementwise_dtypes(name, avals, accepted, params)
         dtype = out_dtype(avals[0].dtype) if out_dtype else avals[0].dtype
         return ShapedArray(elementwise_shape(name, avals), dtype, all_weak(avals))
 
@@ -135,12 +135,8 @@ ge_p, ge = binary("ge", ORDERED, np.greater_equal, bool_dtype)
 add_any_p = make_primitive("add_any", lambda x, y: x, np.add)
 
 
-def _integer_pow_type(x, *, y):
-    checks.integer_pow(x, y)
-    return elementwise_type("integer_pow", [NUMBER])(x)
-
-
-integer_pow_p = make_primitive("integer_pow", _integer_pow_type, evaluation.integer_power)
+integer_pow_p = make_primitive("integer_pow", elementwise_type("integer_pow", [NUMBER]),
+                               evaluation.integer_power)
 
 
 def integer_pow(x, y: int):

@@ -41,6 +41,17 @@ class AllPlacements(Placements):
         need not be."""
         return []
 
+    # Do types fit?
+
+    def tangent_hint(self, wanted: Any, got: Any) -> str:
+        """What to do if a linearized function takes the type `wanted`, and the tangent is placed
+        otherwise; "" if it fits."""
+        return ""
+
+    def cotangent_fits(self, aval: Any, ct: Any) -> bool:
+        """Whether the type `ct` is placed as cotangents of values of the type `aval` must be."""
+        return True
+
     # Values
 
     def tracer_text(self, tracer: Any) -> str | None:

@@ -71,7 +71,7 @@ def test_checks_hold_words_and_functions(module):
 
 # What a check needs of the core it gets as an argument. `dtypes` stands before all; the transformations in
 # `core/api.py` may ask about everything that they are made of, and the type-checker reads jaxprs.
-MAY_IMPORT = {"api": "api_util core placements tree", "typecheck": "core jaxpr"}
+MAY_IMPORT = {"api": "api_util core tree", "typecheck": "core jaxpr"}
 
 
 @pytest.mark.parametrize("module", CHECKS)
