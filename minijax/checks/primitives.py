@@ -63,7 +63,7 @@ def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequen
     """Raise `TypeError` unless the operands have accepted element types, and equal ones, and the
     parameters fit them."""
     if name == "integer_pow":
-        _integer_pow(*avals, **params)
+        _integer_pow(avals[0], **params)
     for position, (aval, kinds) in enumerate(zip(avals, accepted)):
         dtype_kind(name, aval, kinds, position if len(avals) > 1 else None)
     if name == "pow":
