@@ -153,8 +153,10 @@ def same(got: Any, want: Any) -> bool:
             same(got[k], want[k]) for k in want)
     if isinstance(want, list | tuple):
         return type(got) is type(want) and len(got) == len(want) and all(map(same, got, want))
-    if want is None or isinstance(want, str | type):
-        return got == want
+    if want is None or isinstance(want, type):
+        return got is want
+    if isinstance(want, str):
+        return isinstance(got, str) and str.__eq__(got, want)
     if hasattr(want, "shape") and not (hasattr(got, "shape") and got.dtype == want.dtype):
         return False
     try:
@@ -162,7 +164,7 @@ def same(got: Any, want: Any) -> bool:
         close = got.shape == want.shape and np.allclose(got, want, 1e-4, 1e-5, equal_nan=True)
         return bool(close)
     except (TypeError, ValueError):
-        return str(got) == str(want)
+        return type(got) is type(want) and str(got) == str(want)
 
 
 def expect(condition: Any, message: str) -> None:

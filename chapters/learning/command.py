@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -32,9 +33,23 @@ class Progress:
 
     def __init__(self, path: Path):
         self.path = path
-        stored = json.loads(path.read_text()) if path.exists() else {}
+        stored = self._stored() if path.exists() else {}
         self.solved: list[str] = stored.get("solved", [])
         self.hints: dict[str, int] = stored.get("hints", {})
+
+    def _stored(self) -> dict:
+        """What the file holds; a damaged file is put aside."""
+        try:
+            stored = json.loads(self.path.read_text())
+            if not ({*map(type, stored.get("solved", []))} <= {str}
+                    and {*map(type, stored.get("hints", {}).values())} <= {int}):
+                raise ValueError("numbers of exercises are texts, and of hints integers")
+            return stored
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            aside = self.path.with_suffix(".damaged")
+            self.path.replace(aside)
+            print(f"{self.path} is damaged ({error}). It is now {aside.name}; a new one begins.")
+            return {}
 
     def save(self) -> None:
         """Write the file anew, whole or not at all."""
@@ -122,9 +137,12 @@ def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
         [sys.executable, "-m", "learning.run", number, str(path), str(seconds)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8",
                           "TF_CPP_MIN_LOG_LEVEL": "3"},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)  # a group of its own, whose processes are ended together
-    assert process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None
+    word = secrets.token_hex(8)  # the reader's code does not know it
+    with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+        stdin.write(f"{word}\n".encode())
     # The process stops by itself. This one is for a system without alarms, or a call that hangs.
     killer = threading.Timer(seconds + GRACE, _end, [process])
     killer.start()
@@ -135,11 +153,16 @@ def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
             return 1, f"{said[:2000]}\n… your code prints more than {LONGEST:,} characters"
         code = process.wait()
         late = not killer.is_alive()
+        before, _, verdict = said.rpartition(word)
     finally:
         killer.cancel()
         _end(process)
     if late:
         said = f"{said}\nno result within {seconds:g} seconds: is there a loop that does not end?"
+    elif word not in said or verdict.split() != [str(code)]:
+        code, said = 1, f"{said}\nyour code ended the process, before the check was done"
+    else:
+        said = before
     return code, said.strip("\n")
 
 

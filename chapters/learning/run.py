@@ -1,17 +1,24 @@
 """Check one exercise in a process of its own: `python -m learning.run 2.1 answers.py 60`.
 
 The last argument is the time limit in seconds. Exit codes: 0 right, 1 not right (what is wrong is
-printed), 2 the file cannot be run.
+printed), 2 the file cannot be run. The verdict is also the last line, after a word that the caller
+sends as the first line of the input: an answer that ends the process gives no verdict.
 """
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
-from . import catalog
+import numpy as np
+
+from . import catalog, checking
 from .checking import OutOfTime, Wrong, line_in_the_readers_file
 
 
@@ -20,8 +27,11 @@ def main(number: str, answers: str, seconds: str = "0") -> int:
     exercise = catalog.exercises(catalog.chapter_of(number))[number]
     path = Path(answers).resolve()
     _set_alarm(float(seconds))
+    modules = checking, catalog, builtins, np, sys.modules[exercise.check.__module__]
+    checker = [(module, dict(vars(module))) for module in modules]
     try:
-        given = vars(catalog.load(path))
+        with _closed(catalog.solutions(number), path):
+            given = vars(catalog.load(path))
     except OutOfTime as error:
         print(f"{error}{line_in_the_readers_file(error)}")
         return 2
@@ -29,7 +39,9 @@ def main(number: str, answers: str, seconds: str = "0") -> int:
         print(_explained(error, path))
         return 2
     try:
+        _check_unchanged(checker)
         exercise.run(given)
+        _check_unchanged(checker)
     except OutOfTime as error:
         print(f"{error}{line_in_the_readers_file(error)}")
         return 1
@@ -43,6 +55,28 @@ def main(number: str, answers: str, seconds: str = "0") -> int:
         print(_explained(error, path))
         return 1
     return 0
+
+
+def _check_unchanged(checker: list[tuple[ModuleType, dict]]) -> None:
+    """Raise `Wrong` if the reader's code has changed what checks it."""
+    for module, before in checker:
+        changed = [name for name, x in before.items() if vars(module).get(name) is not x]
+        if changed:
+            raise Wrong(f"your code changes {module.__name__}.{changed[0]}, which the check uses")
+
+
+@contextlib.contextmanager
+def _closed(path: Path, answers: Path) -> Iterator[None]:
+    """A file that the answers may not open: those of others. (The file itself is ours to check.)"""
+    closed = [str(path)] * (path != answers)
+
+    def refuse(event, arguments):
+        if event == "open" and closed and str(arguments[0]).endswith(closed[0]):
+            raise PermissionError(f"{path.name} has the solutions. `learn solution` shows them.")
+
+    sys.addaudithook(refuse)
+    yield
+    closed.clear()
 
 
 def _set_alarm(seconds):
@@ -68,4 +102,7 @@ def _explained(error, path):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    word = sys.stdin.readline().strip()
+    code = main(*sys.argv[1:])
+    print(word, code, sep="\n", flush=True)
+    sys.exit(code)

@@ -225,6 +225,37 @@ def test_an_option_may_stand_before_or_after_the_action(words):
     assert (options.folder, options.progress) == (Path(), None)
 
 
+SOLUTIONS_OF_0 = catalog.solutions("0.1")
+
+
+@pytest.mark.parametrize("answer, words", [
+    ("def slopes(f, xs):\n    sys.exit()", "ended the process"),
+    ("def slopes(f, xs):\n    os._exit(0)", "ended the process"),
+    ("sys.exit(0)", "ended the process"),
+    ("print('0')\nexit()", "ended the process"),
+    ("import learning.checking\nlearning.checking.same = lambda *args: True\ndef slopes(f, xs): ...", "changes learning.checking.same"),
+    ("import numpy\nnumpy.allclose = lambda *args, **k: True\ndef slopes(f, xs): ...", "changes numpy.allclose"),
+    ("import builtins\nbuiltins.all = lambda xs: True\ndef slopes(f, xs): ...", "changes builtins.all"),
+    ("class Equal:\n    __eq__ = lambda self, other: True\ndef slopes(f, xs):\n    return Equal()", "it should be"),
+    (f"exec(open({str(SOLUTIONS_OF_0)!r}).read())", "has the solutions"),
+])
+def test_what_is_no_answer_does_not_pass(answer, words, tmp_path, progress, capsys):
+    path = tmp_path / "answers.py"
+    path.write_text(f"import os, sys\n{answer}\n")
+    assert command.check("0.1", path, progress) == 1
+    assert words in capsys.readouterr().out
+    assert progress.solved == []
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"solved": 3}', '{"solved": [1]}', '{"hints": {"0.1": "x"}}', "\0", "[" * 10**5])
+def test_a_damaged_progress_file_is_put_aside(text, tmp_path, capsys):
+    path = tmp_path / command.PROGRESS
+    path.write_text(text)
+    progress = command.Progress(path)
+    assert (progress.solved, progress.hints) == ([], {})
+    assert "is damaged" in capsys.readouterr().out and path.with_suffix(".damaged").read_text() == text
+
+
 def test_a_loop_without_end_is_stopped_and_its_line_is_named(tmp_path):
     (tmp_path / "mine.py").write_text(
         "def quotient_tangent(x, y, x_dot, y_dot):\n    while True:\n        try:\n            x += 1\n"
