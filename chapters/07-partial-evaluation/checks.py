@@ -17,7 +17,7 @@ from minijax.core.core import (
     set_current_trace,
     typeof,
 )
-from minijax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from minijax.core.jaxpr import Effect, Jaxpr, JaxprEqn, Var, eval_jaxpr
 from minijax.core.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
 
 F = np.float32
@@ -99,7 +99,7 @@ def dead_code(dce_jaxpr):
                 lambda used, w=want: w, [(used,)], "sin(x), 2 cos(y), x; and used results")
     kept, used_inputs = dce_jaxpr(jaxpr, [True, False, False], True)
     expect(len(kept.invars) == 2 and all(used_inputs), "keep_inputs should keep all arguments")
-    effects = {"cos": frozenset({"noise"})}
+    effects = {"cos": frozenset({Effect()})}
     noisy = Jaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.outvars, [
         JaxprEqn(e.primitive, e.invars, e.outvars, e.params, e.source_info,
                  effects.get(str(e.primitive), e.effects)) for e in jaxpr.eqns])
