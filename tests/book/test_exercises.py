@@ -333,7 +333,7 @@ def test_the_chapters_tests_run_with_an_answer_in_place(tmp_path):
         variables["MINIJAX_HOLE"] = f"2.5:{path}"
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-p", "learning.plugin", "-p",
-             "no:cacheprovider", "tests/core/test_forward.py", "-k", "third_derivatives"],
+             "no:cacheprovider", "tests/core/test_forward.py", "-k", "perturbations"],
             env=variables, cwd=ROOT, capture_output=True, text=True)
         codes.append(done.returncode)
     assert codes == [0, 1]
