@@ -110,7 +110,8 @@ class Extension:
     def text(self, x: Any, form: str, *args: Any, **options: Any) -> Any:
         """How an object of the engine reads: the result of its method `form` for these arguments.
         The forms are `__repr__`, `__str__`, `__format__`, `pretty_print`, `_repr_pretty_` (of
-        IPython), `_origin_msg` (where a tracer comes from), `name_stack` (of a `SourceInfo`)."""
+        IPython), `str_short` (of types), `name_stack` (of a `SourceInfo`), and `_origin_msg`, which
+        says where a tracer comes from."""
         return x._plain_text()
 
     def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
