@@ -38,12 +38,12 @@ STRUCTS = {
     "like struct": lambda jx: jx.ShapeDtypeStruct.like(struct(jx, 2, weak_type=True)),
     "like keys": lambda jx: jx.ShapeDtypeStruct.like(jx.random.key(0)),
     "like committed": lambda jx: jx.ShapeDtypeStruct.like(
-        jx.device_put(np.ones(2, "f"), jx.devices()[1])),
+        jx.device_put(np.ones(2, "f"), jx.devices()[1])).sharding,
     "like committed keys": lambda jx: jx.ShapeDtypeStruct.like(
         jx.device_put(jx.random.key(0), jx.devices()[1])),
     "like placed struct": lambda jx: jx.ShapeDtypeStruct.like(struct(
         jx, 2, sharding=jx.sharding.SingleDeviceSharding(jx.devices()[1]))),
-    "like split": lambda jx: on_a_mesh(jx, lambda x: jx.ShapeDtypeStruct.like(x)),
+    "like split": lambda jx: on_a_mesh(jx, lambda x: jx.ShapeDtypeStruct.like(x).sharding),
     "like split tracer": lambda jx: on_a_mesh(jx, lambda x: like_of_tracer(jx, x)),
     "like list": lambda jx: jx.ShapeDtypeStruct.like([1.0]),
     "jit": lambda jx: jx.jit(lambda: struct(jx, 2))(),

@@ -93,6 +93,7 @@ MORE = {
 }
 
 
+@pytest.mark.live_jax  # JAX is asked for what another program gives
 @pytest.mark.parametrize("text", MORE)
 def test_more_than_jax(text):
     assert_same(run(subject, program(text)), ask(program(MORE[text])(oracle)))
