@@ -11,8 +11,7 @@ Counterpart in JAX: `jax/_src/api_util.py`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..checks import tree as checks
 from .core import state
 from .forward import JVPTracer
 from .primitives import ensure_array
-from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_map, tree_structure
+from .tree import PyTreeDef, prefix_subtrees, tree_flatten, tree_structure
 
 # ----------------------------------------------------------------------------------------------
 # Functions of pytrees as functions of leaves
@@ -142,18 +141,20 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
 # Functions that return auxiliary data, which are not differentiated
 
 
-def without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
-    """`fun` without its auxiliary data, and the list in which these are after the call, if any."""
+def without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterator]:
+    """`fun` without its auxiliary data, and an iterator of these, for after the call, if any."""
     aux_out: list = []
 
     def fun_without_aux(*args):
         result = fun(*args)
         checks.aux_pair(result)
         out, aux = result
-        aux_out.append(tree_map(functools.partial(_primal_in, state.trace), aux))
+        leaves, tree = tree_flatten(aux)
+        aux_out.append((tree, [_primal_in(state.trace, x) for x in leaves]))
         return out
 
-    return fun_without_aux if has_aux else fun, aux_out
+    # The data are put together where they are asked for: a container may note the current trace.
+    return fun_without_aux if has_aux else fun, (tree.unflatten(x) for tree, x in aux_out)
 
 
 def _primal_in(trace, x):
