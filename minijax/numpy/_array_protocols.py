@@ -30,7 +30,8 @@ def _deepcopy(self, memo):
 
 
 def _reduce(self):
-    return restored, (np.asarray(self), self.aval)
+    is_key = dtypes.issubdtype(self.aval.dtype, dtypes.extended)  # which NumPy may not read
+    return restored, (np.array(self._numpy()) if is_key else np.asarray(self), self.aval)
 
 
 def restored(value: np.ndarray, aval) -> Array:
