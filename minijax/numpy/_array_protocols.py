@@ -3,6 +3,9 @@ contents are."""
 
 from __future__ import annotations
 
+import _thread
+import threading
+
 import numpy as np
 
 from ..checks import array as checks
@@ -69,7 +72,13 @@ def _is_ready(self) -> bool:
 
 def _buffer(self, flags: int) -> memoryview:
     """The contents as `memoryview(x)` shows them, from Python 3.12 on; they cannot be written."""
-    return self.__array__().data  # `np.asarray(self)` would ask for this buffer
+    try:
+        return self.__array__().data  # `np.asarray(self)` would ask for this buffer
+    except KeyboardInterrupt:
+        # NumPy passes over all errors here, and asks `__array__`, which waits for the contents
+        # again. The interrupt must come once more to end that.
+        threading.Timer(0.01, _thread.interrupt_main).start()
+        raise BufferError("interrupted while waiting for the contents of an array") from None
 
 
 def _copy_to_host_async(self) -> None:

@@ -29,7 +29,7 @@ DTYPES = ["bool", "int8", "uint8", "int32", "float16", BFLOAT16, "float32", "com
 @pytest.mark.parametrize("read", [np.asarray, np.array, lambda x: np.add(x, 1), bytes, pickle.dumps])
 def test_numpy_reads_an_array_in_few_calls(read):
     """From Python 3.12 on, NumPy asks for `__buffer__` before `__array__`. Neither may ask NumPy again."""
-    assert calls_in(lambda: read(as_array(np.float32([1, 2])))) < 60
+    assert calls_in(lambda: read(as_array(np.float32([1, 2])))) < 200
 
 
 def test_an_array_cannot_be_assigned_to():
