@@ -66,7 +66,7 @@ def test_products_with_zeros():
 
 
 @pytest.mark.parametrize("f", [
-    lambda l: lambda x: l.abs(x), lambda l: lambda x: l.pow(x, np.float32(0)), lambda l: lambda x: l.sqrt(x),
+    lambda l: lambda x: l.abs(x), lambda l: lambda x: l.sqrt(x),
     lambda l: lambda x: l.pow(x, np.int32(0)), lambda l: lambda x: l.integer_pow(x, 0), lambda l: l.sign,
     lambda l: lambda x: l.pow(x, np.float32(2)), lambda l: lambda x: l.pow(np.float32(0), x),
     lambda l: lambda x: l.log(x), lambda l: lambda x: l.integer_pow(x, -1), lambda l: l.logistic,
