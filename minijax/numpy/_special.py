@@ -45,7 +45,7 @@ from ._indexing import nonzero_of_size
 from ._reductions import all
 from ._running import cumsum
 from ._select import _where, broadcast_arrays, broadcast_together
-from ._staged import staged
+from ._staged import compiled, staged
 from ._ufuncs import isfinite, isnan, isneginf, isposinf, logical_and, logical_or
 
 # ----------------------------------------------------------------------------------------------
@@ -274,7 +274,11 @@ def heaviside(x1, x2, /):
 @staged
 def sinc(x, /):
     """Elementwise sin(πx) / (πx), and 1 at 0."""
-    (x,) = promote_dtypes_inexact(ensure_arraylike("sinc", x))
+    return _sinc(*promote_dtypes_inexact(ensure_arraylike("sinc", x)))
+
+
+@compiled
+def _sinc(x):
     at_zero = lax.eq(x, constant_like(x, 0))
     t = lax.mul(constant_like(x, np.pi), x)
     safe = _where(at_zero, constant_like(x, 1), t)
