@@ -22,7 +22,8 @@ import numpy as np
 
 from . import dtypes
 
-# A function of NumPy -> the function that replaces it for complex numbers (chapter 9).
+# A function of NumPy -> the function that replaces it for complex numbers (chapter 9). The key of a
+# reduction is the pair ("reduce", function).
 for_complex: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
@@ -176,6 +177,9 @@ def extreme_of(ufunc: np.ufunc, identity: Callable) -> Callable:
     """A maximum or minimum; `identity(dtype)` is the result for no elements."""
 
     def rule(x, *, axes):
+        beside_nan = for_complex.get(("reduce", ufunc))
+        if x.dtype.kind == "c" and beside_nan is not None and np.isnan(x).any():
+            return beside_nan(x, axes=axes)
         return _reduce(ufunc, x, axes, initial=identity(x.dtype)) if axes else x
 
     return rule

@@ -14,7 +14,7 @@ from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.evaluation import accumulate_wide, extreme_of, reduce_by
+from ..core.evaluation import accumulate_wide, extreme_of, for_complex, reduce_by
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
 from ..core.lowering import (
     comparison_kind,
@@ -39,9 +39,8 @@ from ..core.primitives import (
     reduction,
     squeeze,
 )
-from ..runtime.dispatch import def_numpy_or_xla
+from ..runtime.dispatch import def_numpy_or_xla, on_xla
 from ..text.naming import named
-from .complex_numbers import has_nan
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -126,9 +125,9 @@ reduce_xor_p, reduce_xor = reduction_row(
     "reduce_xor", BOOL_OR_INT, reduce_by(np.bitwise_xor), reduce_rule("xor", _zero),
     "The exclusive or over `axes`, bit by bit.", never_weak)
 
-for p, rule in ((reduce_max_p, extreme_of(np.maximum, lowest)),
-                (reduce_min_p, extreme_of(np.minimum, highest))):
-    def_numpy_or_xla(p, rule, lambda x, **params: x.dtype.kind == "c" and has_nan(x))
+# Beside NaN, the extreme of complex numbers depends on the order in which XLA compares them.
+for_complex["reduce", np.maximum] = on_xla(reduce_max_p)
+for_complex["reduce", np.minimum] = on_xla(reduce_min_p)
 defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)

@@ -45,10 +45,18 @@ def def_numpy_or_xla(primitive: Primitive, rule: Callable, by_xla: Callable) -> 
     Args:
       by_xla: `(*NumPy values, **params)` -> a truth value.
     """
+    compiled = on_xla(primitive)
+
     def evaluate(*values, **params):
-        if not by_xla(*values, **params):
-            return rule(*values, **params)
+        return (compiled if by_xla(*values, **params) else rule)(*values, **params)
+
+    def_numpy(primitive, evaluate)
+
+
+def on_xla(primitive: Primitive) -> Callable:
+    """The evaluation of a primitive by XLA, from NumPy values to an `ndarray`."""
+    def evaluate(*values, **params):
         with set_current_trace(eval_trace):
             return np.asarray(apply_primitive(primitive, *values, **params))
 
-    def_numpy(primitive, evaluate)
+    return evaluate
