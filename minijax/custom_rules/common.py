@@ -72,7 +72,7 @@ class CustomRule:
     @public
     def __init__(self, fun: Callable, nondiff_argnums: int | Sequence[int] = (),
                  nondiff_argnames: str | Sequence[str] = ()):
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun)  # type: ignore[arg-type]  # subclasses are callable
         self.fun, self._arity = fun, takes_just(fun)
         self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
 
