@@ -2,7 +2,6 @@
 
 # chapter 1
 from ...core.core import Primitive, set_current_trace, typeof
-from ...pytree.arguments import valid_jaxtype
 from ...errors import InconclusiveDimensionOperation, JaxprTypeError
 from ...core.core import eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array
@@ -23,6 +22,9 @@ def take_current_trace():
     trace = _state.trace
     with set_current_trace(_eval_trace):
         yield trace
+
+# chapter 3
+from ...pytree.arguments import valid_jaxtype
 
 # chapter 4
 from ...core.batching import mapped_aval, unmapped_aval
