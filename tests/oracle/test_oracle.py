@@ -83,7 +83,7 @@ def test_two_refusals_agree_only_where_the_test_says_so():
 
 @pytest.mark.live_jax
 def test_what_is_not_declared_fails():
-    stored.session.case.module = "test_primitives"  # of which there are stored answers
+    stored.session.case.module = "products.test_primitives"  # of which there are stored answers
     refused = lambda jx: lambda: jx.numpy.ones(3) + jx.numpy.ones(2)
     for raises in (None, ValueError, "KeyError"):
         with pytest.raises(AssertionError, match="JAX raises TypeError"):
