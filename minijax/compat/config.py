@@ -116,7 +116,7 @@ class Config:
             return states[name].value
         if "jax_" + name in states:
             return states["jax_" + name]
-        raise AttributeError(f"'Config' object has no attribute {name!r}{_known_names()}")
+        raise AttributeError(f"'Config' object has no attribute {name!r}{_known_names(name)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"config.{name} cannot be assigned; "
@@ -149,10 +149,16 @@ def _lookup(name: str) -> State:
     try:
         return states[name]
     except KeyError:
-        raise AttributeError(f"Unrecognized config option: {name}{_known_names()}") from None
+        raise AttributeError(f"Unrecognized config option: {name}{_known_names(name)}") from None
 
 
-def _known_names() -> str:
+def _known_names(name: str) -> str:
+    """The option that was meant, if one has nearly this name; else all."""
+    import difflib  # wanted by few
+
+    meant = difflib.get_close_matches(f"jax_{name.removeprefix('jax_')}", states, 1, 0.85)
+    if meant:
+        return f". Did you mean {meant[0]}?"
     return f". The options are: {', '.join(sorted(states))}."
 
 

@@ -102,6 +102,13 @@ class IndexUpdateHelper:
     def __getitem__(self, index) -> IndexUpdateRef:
         return IndexUpdateRef(self.array, index)
 
+    def __setitem__(self, index, value) -> None:
+        raise TypeError("x.at[index] = y writes nothing, because arrays never change. Write "
+                        "`x = x.at[index].set(y)`.")
+
+    def __call__(self, *index) -> None:
+        raise TypeError("x.at is indexed, and not called: `x.at[index].set(y)`.")
+
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"
 

@@ -223,3 +223,11 @@ def test_traced_indices_are_one_dynamic_slice():
     with core.set_current_trace(recorder):
         x[i, i], x[i, 1:3]
     assert recorder.names.count("dynamic_slice") == 2 and "slice" not in recorder.names
+
+
+def test_at_says_what_to_write():
+    x = minijax.numpy.arange(3.0)
+    with pytest.raises(TypeError, match=r"Write `x = x.at\[index\].set\(y\)`"):
+        x.at[0] = 5
+    with pytest.raises(TypeError, match=r"`x.at\[index\].set\(y\)`"):
+        x.at(0)

@@ -102,6 +102,8 @@ def test_a_state_is_not_a_truth_value():
 def test_errors_name_the_options():
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_x64.*jax_enable_x64"):
         config.update("jax_x64", True)
+    with pytest.raises(AttributeError, match="enable_x64. Did you mean jax_enable_x64[?]"):
+        minijax.config.update("enable_x64", True)
 
 
 # -- Process values and overrides --------------------------------------------------------------
