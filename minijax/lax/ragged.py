@@ -101,12 +101,12 @@ def ragged_dot_general(lhs, rhs, group_sizes,
     ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     (x_contract, y_contract), (x_batch, y_batch) = numbers.dot_dimension_numbers
     x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
-    if group_offset is not None or sizes.ndim > 1 or {*ragged} & {*x_contract, *x_batch}:
-        raise NotImplementedError("ragged_dot_general takes no group_offset, one vector of "
-                                  "group_sizes, and a ragged dimension that is free.")
     if len(ragged) != 1 or not 0 <= ragged[0] < x.ndim:
         raise TypeError("ragged_dot_general expects exactly one lhs ragged dimension, which is one "
                         f"of lhs; got {ragged} for shape {x.shape}.")
+    if group_offset is not None or sizes.ndim > 1 or ragged[0] in {*x_contract, *x_batch}:
+        raise NotImplementedError("ragged_dot_general takes no group_offset, one vector of "
+                                  "group_sizes, and a ragged dimension that is free.")
     if len(group) != 1 or group[0] not in {*range(y.ndim)} - {*y_contract, *y_batch}:
         raise TypeError("ragged_dot_general expects exactly one rhs group dimension, which is free;"
                         f" got {group} for shape {y.shape}.")

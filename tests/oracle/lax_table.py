@@ -151,12 +151,6 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[2,1,3,4] float32[3,4,2]", "x @ y"),
     ("float32[3] float32[2,3,4]", "x @ y"),
     ("float32[5,2] float32[3,2,4]", "lax.ragged_dot(x, y, np.array([2, 0, 3]))"),
-    ("float32[5,2] float32[5,3]",
-     "lax.ragged_dot_general(x, y, np.array([2, 3]),"
-     " lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], []))"),
-    ("float32[2,3,2] float32[2,2,2,4]",
-     "lax.ragged_dot_general(x, y, np.array([[1, 2], [3, 0]]),"
-     " lax.RaggedDotDimensionNumbers((((2,), (2,)), ((0,), (1,))), [1], [0]))"),
     # --- convolutions ---
     ("float32[2,3,4,5] float32[2,3,3,2]", "lax.conv(x, y, (1, 2), 'SAME')"),
     ("float32[2,5,3] float32[2,3,4]",

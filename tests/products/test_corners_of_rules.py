@@ -47,7 +47,7 @@ PROGRAMS: dict[str, Any] = {
                                     for shape in ((0, 3), (3, 0), (2, 0, 2))
                                     for full in (True, False)],
     "sums of exponentials that grow": lambda jx: jx.lax.cumlogsumexp(
-        jx.numpy.array([1 + 1j, 500 + 2j, 1000 - 1j, 20])),
+        jx.numpy.array([1.0, 500, 1000, 20])),
     "products of bytes": lambda jx: jx.lax.dot_general(
         jx.numpy.full((2, 3), 100, "int8"), jx.numpy.full((3, 2), 100, "int8"),
         (((1,), (0,)), ((), ())), preferred_element_type=np.int32),
