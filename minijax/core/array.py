@@ -84,7 +84,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         checks.numeric(self, "converted to a NumPy array")
         value = self._numpy()
         if copy or (dtype is not None and dtype != value.dtype):
-            return np.array(value, dtype=dtype)
+            return np.array(np.asarray(value), dtype=dtype)
         if isinstance(value, np.ndarray):
             value = self._host = _read_only(value)
         view = np.asarray(value).view()

@@ -114,6 +114,8 @@ CASES = [
     for rule, dtypes in DTYPES_OF_RULE.items()
     for dtype in dtypes
     if row.takes(dtype)
+    # Derivatives of complex signs are 0 in JAX: see tests/laws/test_right_derivatives.py.
+    and not (row.label == "sign" and dtype == "complex64" and rule in ("transpose", "second_order"))
 ]
 
 

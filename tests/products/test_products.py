@@ -77,10 +77,12 @@ OTHER_TEXT = {
     "vmap.grad": (*WHOLE, "python_scalar"),
     "vmap": ("python_scalar",),  # which has no dimension
 }
+DERIVATIVES = {"jvp", "linearize", "vjp", "grad", "jit.grad", "vmap.grad"}
 
 
 @pytest.mark.parametrize("name, transforms", [
-    (name, names) for names in TEXTS for name in PROGRAMS if name not in OTHER_TEXT.get(names, ())])
+    (name, names) for names in TEXTS for name in PROGRAMS if name not in OTHER_TEXT.get(names, ())
+    and not (name == "powers" and names in DERIVATIVES)])  # whose rule is right at 0, too
 def test_text(name, transforms):
     """The jaxprs read the same."""
     base = PROGRAMS[name]
