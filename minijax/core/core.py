@@ -158,6 +158,13 @@ class ArrayMethods(Printed):
     def __len__(self):
         return len(self.aval)
 
+    def __format__(self, spec):
+        try:
+            return text(self, "__format__", spec)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
 
 def install_methods(methods: dict[str, Any], cls: type = ArrayMethods) -> None:
     """Give arrays and tracers, or only one of these two, new methods and properties. This is how

@@ -190,9 +190,6 @@ class Printed:
     def __str__(self):
         return text(self, "__str__")
 
-    def __format__(self, spec):
-        return text(self, "__format__", spec)
-
 
 def text(x: Printed, form: str, *args: Any, **options: Any) -> Any:
     """What the method `form` of `x` returns."""

@@ -107,7 +107,7 @@ class custom_vjp(CustomRule):
 
     fwd: Callable | None = None
     bwd: Callable | None = None
-    symbolic_zeros = False
+    symbolic_zeros = optimize_remat = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
                optimize_remat: bool = False) -> None:
@@ -131,6 +131,7 @@ class custom_vjp(CustomRule):
             raise NotImplementedError(
                 "remat optimization for custom_vjp does not support symbolic zeros")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     @api_boundary
     def __call__(self, *args, **kwargs):
