@@ -91,13 +91,23 @@ def _equation(usual, walk, eqn) -> None:
     usual(walk, eqn)
 
 
+SHOWN = ("consume", "consume_p", "assert_consumed", "assert_unconsumed", "assert_consumed_value_p",
+         "check_key_reuse_jaxpr")
+
+
+def _shown(name: str):
+    if name in SHOWN:
+        return globals()[name]
+    raise AttributeError(f"module {_core.__name__!r} has no attribute {name!r}")
+
+
 def show() -> None:
-    """Make these names attributes of the module in which JAX has them."""
-    if not hasattr(_core, "consume"):
-        _core._Walk.equation = lambda walk, eqn, usual=_core._Walk.equation: _equation(usual, walk, eqn)
-        _core.key_reuse_signatures.update({
-            consume_p: KeyReuseSignature(Sink(0), Forward(0, 0)),
-            assert_consumed_value_p: KeyReuseSignature(Forward(0, 0))})
-    for name in ("consume", "consume_p", "assert_consumed", "assert_unconsumed",
-                 "assert_consumed_value_p", "check_key_reuse_jaxpr"):
-        setattr(_core, name, globals()[name])
+    """Let the module in which JAX has these names find them. They are no attributes of it: the
+    primitives that the library's modules have are those of the atlas."""
+    if hasattr(_core, "consume"):
+        return
+    _core._Walk.equation = lambda walk, eqn, usual=_core._Walk.equation: _equation(usual, walk, eqn)
+    _core.key_reuse_signatures.update({
+        consume_p: KeyReuseSignature(Sink(0), Forward(0, 0)),
+        assert_consumed_value_p: KeyReuseSignature(Forward(0, 0))})
+    _core.__getattr__ = _shown
