@@ -411,6 +411,15 @@ EDGES: dict[str, list[str]] = {
         r"\w+ (eager|jit) lax\.random_gamma_grad (value|jvp\d): (nan|value|subnormal)",
         r"\w+ (eager|jit) special\.fresnel (second0|reverse0): value",
     ],
+    "the slope of x**0 is 0 at 0, too, also where another function is made of it; JAX's is NaN": [
+        r"\w+ (eager|jit) ((jnp|lax)\.(float_)?pow(er)?|special\.zeta|.*x \*\* (1\.0|jnp\.int32"
+        r"\(y\))) (jvp\d|grad|second\d|reverse\d): (subnormal|nan)",
+        r"complex64 jit lambda x: x \*\* 1\.0 (second0|reverse0): (infinite|value)",
+    ],
+    "where x is NaN or too large, the second slope of x**1 is NaN; JAX's is 0 for an integer 1": [
+        r"\w+ (eager|jit) lambda x, y: x \*\* jnp\.int32\(y\) (second\d|reverse0): "
+        r"(infinite|value)",
+    ],
     "JAX's derivative of a cumulative sum that has reached infinity is a number without meaning; "
     "here it is NaN": [r"\w+ (eager|jit) lax\.cumlogsumexp jvp0: value"],
     "compiled, XLA drops products of 0 with NaN; JAX's operations one by one give NaN as here": [

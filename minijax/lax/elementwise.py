@@ -50,7 +50,7 @@ from ..core.primitives import (
     sub_p,
     tanh_p,
 )
-from .bitwise import bitwise_and
+from .bitwise import bitwise_and, bitwise_or
 from .complex_numbers import (
     conj,
     numpy_log1p,
@@ -298,11 +298,16 @@ def _abs_jvp(t, y, x):
 
 def _pow_jvp_base(t, z, x, y):
     dtype, never_zero = typeof(z).dtype, _never_zero(y)
+    is_integer = dtypes.issubdtype(typeof(y).dtype, np.integer)
     x, y = convert(x, dtype), convert(y, dtype)
-    less = sub(y, full_like(y, 1))
-    # Where y is 0, x^-1 would be infinite at 0. So the slope there is 0 * x^0, and so are its own.
-    exponent = less if never_zero else select(eq(y, full_like(y, 0)), y, less)
-    return mul(t, mul(y, pow(x, exponent)))
+    if never_zero:
+        return mul(t, mul(y, pow(x, sub(y, full_like(y, 1)))))
+    # 0^-1 would be infinite, so for y = 0 the slope is 0 * x^0. But its derivative by y is 1/x, so
+    # if y may have a tangent, that is only where x is 0.
+    less = ne(y, full_like(y, 0))
+    if not is_integer:
+        less = bitwise_or(less, ne(x, full_like(x, 0)))
+    return mul(t, mul(y, pow(x, sub(y, convert(less, dtype)))))
 
 
 def _never_zero(x) -> bool:

@@ -35,6 +35,8 @@ def test_powers_with_many_exponents():
     assert hessian(0.0, jnp.arange(5.0)).tolist() == [0, 0, 2, 0, 0]
     assert jax.grad(lambda x: jnp.vander(jnp.stack([x, x + 1]), 3)[0].sum())(0.0) == 1
     assert jax.jit(jax.grad(lambda x, y: x ** y))(0.0, 0.0) == 0
+    slope = jax.grad(lambda x, y: x ** y)
+    assert jax.grad(slope, 1)(2.0, 0.0) == 0.5  # of 1/x
 
 
 @pytest.mark.parametrize("f", [jnp.i0, special.i0])
