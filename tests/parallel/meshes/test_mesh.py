@@ -186,10 +186,10 @@ def test_the_mesh_in_force(name):
         return run
 
     try:
-        both(program)
+        with mj.set_mesh(None):  # at its end the thread has no setting of its own, as before
+            both(program)
     finally:
         jax.set_mesh(None)
-        mj.set_mesh(None)
 
 
 def test_the_mesh_in_force_is_the_threads_own():
