@@ -120,5 +120,11 @@ def _slope_of_order_one(t, y, x):
     return t * select(is_tiny, full_like(x, 0.5), slope)
 
 
+def unscaled(x, scaled):
+    """exp(|x|) times a scaled function. |x| is written as x sign(x), whose slope at 0 is 0: the
+    functions are smooth there, as their scaled forms are not."""
+    return lax.mul(lax.exp(lax.mul(x, rounding.sign(x))), scaled)
+
+
 defjvp2(bessel_i0e_p, lambda t, y, x: t * (bessel_i1e(x) - rounding.sign(x) * y))
 defjvp2(bessel_i1e_p, _slope_of_order_one)

@@ -10,11 +10,10 @@ import numpy as np
 from ..core.boundary import public
 from ..core.primitives import exp_p
 from ..custom_rules import custom_jvp
-from ..lax.bessel import bessel_i0e, bessel_i1e
+from ..lax.bessel import bessel_i0e, bessel_i1e, unscaled
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import default_float_dtype
 from ..lax.elementwise import abs_, mul
-from ..lax.rounding import sign
 from ..lax.shaping import full, iota
 from ..text.naming import named
 from ._arguments import promote_args_inexact
@@ -92,9 +91,9 @@ def _i0(x):
 
 @_i0.defjvp
 def _i0_jvp(primals, tangents):
-    """I₀' = I₁. The factor |x|, written as x sign(x), has no kink at 0, as I₁ has none."""
+    """I₀' = I₁."""
     (x,), (t,) = primals, tangents
-    return _i0(x), mul(t, mul(exp_p.bind(mul(x, sign(x))), bessel_i1e(x)))
+    return _i0(x), mul(t, unscaled(x, bessel_i1e(x)))
 
 
 @public

@@ -43,7 +43,7 @@ def load_program(text: str, device: Device, options: dict[str, Any] | None, hand
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
 
-    avoiding = avoiding_flags(text) if device.platform == "cpu" else {}
+    avoiding = avoiding_flags(text, device.platform)
 
     def load_with(flags, text=text):
         used = compile_options((device,), {**avoiding, **(options or {}), **flags})

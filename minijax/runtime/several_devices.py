@@ -87,7 +87,7 @@ def _tiling(sharding):
 def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
                 host_callbacks: Sequence[Callable] = ()):
     """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
-    avoiding = avoiding_flags(text) if devices[0].platform == "cpu" else {}
+    avoiding = avoiding_flags(text, devices[0].platform)
     options = compile_options(devices, {**avoiding, **(flags or {})})
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True

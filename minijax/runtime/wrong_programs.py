@@ -65,10 +65,10 @@ compiled = lambda f: jax.jit(f, compiler_options={flags!r})
     return subprocess.run(command, capture_output=True, text=True).stdout == "right\n"
 
 
-def avoiding_flags(text: str) -> dict[str, Any]:
+def avoiding_flags(text: str, platform: str = "cpu") -> dict[str, Any]:
     """XLA's options for a StableHLO module, so that it is compiled rightly; most need none."""
     flags: dict[str, Any] = {}
     for searches, avoiding in _SEARCHES:
-        if all(search(text) for search in searches):
+        if platform == "cpu" and all(search(text) for search in searches):
             flags |= avoiding
     return flags

@@ -9,10 +9,8 @@ from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
 from ...lax import bessel as families
-from ...lax import elementwise as lax
 from ...lax.compile_time import concrete_or_error
 from ...lax.control_flow.scan import scan
-from ...lax.rounding import sign
 from ...lax.shaping import full_like, iota
 from ...numpy._arguments import promote_dtypes_inexact, promote_numbers_inexact
 from ...runtime.jit import jit
@@ -42,7 +40,7 @@ def i0(x):
     1.0
     """
     (x,) = promote_numbers_inexact("i0", x)
-    return lax.mul(lax.exp(_magnitude(x)), families.bessel_i0e(x))
+    return families.unscaled(x, families.bessel_i0e(x))
 
 
 @public
@@ -69,12 +67,7 @@ def i1(x):
     0.0
     """
     (x,) = promote_numbers_inexact("i1", x)
-    return lax.mul(lax.exp(_magnitude(x)), families.bessel_i1e(x))
-
-
-def _magnitude(x):
-    """|x|, with the slope 0 at 0: the functions are smooth there, as their scaled forms are not."""
-    return lax.mul(x, sign(x))
+    return families.unscaled(x, families.bessel_i1e(x))
 
 
 @jit(static_argnames=("v", "n_iter"))
