@@ -30,7 +30,7 @@ class _Registry:
 
     @staticmethod
     def flatten_with_path(tree, leaf_predicate=None):
-        """Pairs of a path and a leaf, and the structure. The predicate takes the path, too."""
+        """Pairs of a path and a leaf, and the structure. The predicate also takes the path."""
         return tree_flatten_with_path(tree, leaf_predicate, is_leaf_takes_path=True)
 
     @staticmethod

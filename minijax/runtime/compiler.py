@@ -115,7 +115,7 @@ def deserialize(program: bytes, options, devices: tuple[Device, ...]):
 
 
 def compile_options(devices: tuple[Device, ...], flags: dict[str, Any] | None) -> Any:
-    """XLA's object for the options of a compilation. The autotuner's setting is none of them."""
+    """XLA's object for the options of a compilation. The autotuner's setting is not one."""
     flags = {k: v for k, v in (flags or {}).items() if k != settings.cpu_autotune.name}
     efforts = {name: flags.pop(name) for name in _EFFORTS & flags.keys()}
     options = client.compile_options(devices, flags)

@@ -61,7 +61,7 @@ def refuse_after_fork(*_: Any, **__: Any) -> NoReturn:
         "get_context('forkserver'), or fork before anything is compiled or asked of devices.")
 
 # ----------------------------------------------------------------------------------------------
-# What `client.py` asks
+# The points of `client.py`
 
 
 @point
@@ -69,7 +69,7 @@ def program_cache(self) -> Any:
     """An object that keeps programs, and what the autotuner chose for them, for other processes:
     `load_or_compile(compile, text, options, devices)` returns what `compile()` returns, and
     `keep_choice(text, options, devices, choice)` keeps what `recall_choice(text, options, devices)`
-    returns (`None` if it knows none)."""
+    returns (`None` if there is none)."""
 
 
 class Platforms(Extension):

@@ -97,8 +97,8 @@ class Places(NamedTuple):
         return module._replace(donated=donated)
 
     def _within_memories(self, jaxpr, spec):
-        """What is asked of a program, without donations of which no result in the same memory has
-        the type."""
+        """The spec of a program, without donations of a type that no result in the same memory
+        has."""
         if not any(map(is_elsewhere, (*self.shardings, *self.out_shardings))):
             return spec
         free = Counter([(x.shape, x.dtype, is_elsewhere(where))
@@ -159,8 +159,8 @@ class _ModuleOfPlaces(PartitionedModule):
         return f"sdy.sharding = {sdy_sharding(sharding, aval.ndim, symbol)}"
 
     def results_placed(self, ctx: Any, results: Sequence) -> list:
-        """The results, constrained to lie as their types say. Where the user said it, an attribute
-        says it, too; but not that a value becomes summands."""
+        """The results, constrained to lie as their types say. If the user gave a sharding, an
+        attribute has it already, unless the value becomes summands."""
         return [self._as_typed(ctx, x, aval, sharding) if typed else
                 as_summands(ctx, x, sharding, sharding.mesh) if is_unreduced(sharding) else x
                 for x, (aval, sharding, typed) in zip(results, self.results)]
@@ -245,7 +245,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
 
 
 def _stated_mesh(jaxpr):
-    """The mesh of which the type of a result speaks, if one does."""
+    """The mesh that the type of a result names, or `None`."""
     meshes = (mesh_of(aval) for aval in jaxpr.out_avals if type(aval) is ShapedArray)
     return next((mesh for mesh in meshes if mesh is not None), None)
 
