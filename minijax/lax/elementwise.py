@@ -68,6 +68,7 @@ from .families import (
     binary_row,
     chlo_rule,
     const_like,
+    nonzero,
     one_like,
     unary_function,
     unary_row,
@@ -283,15 +284,10 @@ logistic_p, logistic = unary_row(
 # Absolute value, powers and remainders
 
 
-def _nonzero(x):
-    """`x` with its zeros replaced by ones: safe to divide by, or to take the logarithm of."""
-    return select(eq(x, const_like(x, 0)), full_like(x, 1), x)
-
-
 def _abs_jvp(t, y, x):
     dtype = typeof(x).dtype
     if dtype.kind == "c":
-        unit = div(conj(x), _nonzero(convert(y, dtype)))
+        unit = div(conj(x), nonzero(convert(y, dtype)))
         return real(mul(t, unit))
     return select(ge(x, const_like(x, 0)), t, neg(t))
 
@@ -318,7 +314,7 @@ def _never_zero(x) -> bool:
 
 
 def _pow_jvp_exponent(t, z, x, y):
-    return convert(mul(t, mul(log(_nonzero(x)), z)), typeof(y).dtype)
+    return convert(mul(t, mul(log(nonzero(x)), z)), typeof(y).dtype)
 
 
 def _rem_jvp_divisor(t, z, x, y):

@@ -20,7 +20,16 @@ from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering
-from ..core.primitives import broadcast_in_dim, constant, convert, elementwise_type, make_primitive
+from ..core.primitives import (
+    broadcast_in_dim,
+    constant,
+    convert,
+    elementwise_type,
+    eq,
+    full_like,
+    make_primitive,
+    select,
+)
 from ..core.staging import jaxpr_of
 from ..runtime.dispatch import apply_primitive
 from ..text.naming import named
@@ -196,6 +205,11 @@ def const_like(x, value):
     """The scalar `value` in the element type of `x`; weakly typed if `x` is a weak scalar."""
     aval = typeof(x)
     return constant(value, aval.dtype, aval.weak_type and not aval.shape)
+
+
+def nonzero(x):
+    """`x` with its zeros replaced by ones: safe to divide by, or to take the logarithm of."""
+    return select(eq(x, const_like(x, 0)), full_like(x, 1), x)
 
 
 def one_like(x):

@@ -21,14 +21,12 @@ from ..core.primitives import (
     bool_dtype,
     div,
     elementwise_type,
-    eq,
     full_like,
     make_primitive,
     mul,
-    select,
 )
 from .complex_numbers import complex, conj, imag, real
-from .families import FLOAT, unary_row
+from .families import FLOAT, nonzero, unary_row
 
 
 def _sign(x):
@@ -99,8 +97,7 @@ def _sign_jvp(t, y, x):
     if typeof(x).dtype.kind != "c":
         return Zero.from_primal_value(y)
     size = real(mul(x, conj(y)))
-    not_zero = select(eq(size, full_like(size, 0)), full_like(size, 1), size)
-    across = div(imag(mul(t, conj(y))), not_zero)
+    across = div(imag(mul(t, conj(y))), nonzero(size))
     return mul(complex(full_like(across, 0), across), y)
 
 
