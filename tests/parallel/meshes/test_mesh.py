@@ -44,7 +44,7 @@ QUESTIONS = [
     f"{mesh}.{attribute}"
     for mesh in ("mesh", "explicit", "abstract", "none", "mesh.abstract_mesh")
     for attribute in (
-        "shape", "shape_tuple", "axis_names", "axis_sizes", "axis_types", "size", "empty",
+        "shape.items()", "shape_tuple", "axis_names", "axis_sizes", "axis_types", "size", "empty",
         "auto_axes", "explicit_axes", "manual_axes", "are_all_axes_auto",
         "are_all_axes_explicit", "are_all_axes_manual", "abstract_mesh", "__str__()",
         "__repr__()", "update(axis_types=(T.Auto,) * 2)", "update(axis_names=('a', 'b'))",
