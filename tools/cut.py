@@ -55,7 +55,7 @@ ROOMS = {
         "lax.bitwise", "lax.complex_numbers", "lax.complex_rules", "lax.rounding",
         "lax.shaping", "lax.cutting", "lax.stacking", "lax.slicing", "lax.windows",
         "lax.gathering", "lax.scattering", "lax.scatter_evaluation", "lax.fewer_bits",
-        "lax.dynamic_slices", "lax.reductions", "lax.cumulative", "lax.products",
+        "lax.dynamic_slices", "lax.reductions", "lax.selection", "lax.cumulative", "lax.products",
         "lax.operators", "lax.indexing", "lax.out_shardings", "lax.compile_time",
         "lax.control_flow",
         "lax.jacobians"),
@@ -160,7 +160,6 @@ def cut_core(folder: Path) -> Path:
     package = folder / "minijax"
     for path, text in engine_files().items():
         copy(path, package, without_checks(text))
-    copy(Path("core/__init__.py"), package, '"""The engine of minijax."""\n')
     copy(Path("__init__.py"), package, FACADE_OF_THE_CORE)
     copy_tests(folder / "tests")
     return folder
@@ -170,9 +169,11 @@ def engine_files() -> dict[Path, str]:
     """The text of each file that the engine needs, with its checks.
 
     The files beside `core/` serve all rooms. What the engine does not name is left out of them: an
-    error that it does not raise, or a setting that it does not read.
+    error that it does not raise, or a setting that it does not read. `core/__init__.py` has the
+    public names of `jax.core`, which the engine does not use.
     """
     files = {path: (PACKAGE / path).read_text() for room in CORE for path in sources(room)}
+    files[Path("core/__init__.py")] = '"""The engine of minijax."""\n'
     engine = {path: without_checks(text) for path, text in files.items()}
     for path in (path for path in files if path.parts[0] != "core"):
         others = [text for other, text in engine.items() if other != path]

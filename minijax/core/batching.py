@@ -298,8 +298,8 @@ for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax
           lax.integer_pow_p, lax.convert_element_type_p, lax.stop_gradient_p):
     defvectorized(p)
 
-for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.max_p, lax.and_p, lax.or_p, lax.eq_p,
-          lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
+for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p,
+          lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
     defbroadcasting(p)
 
 
@@ -308,29 +308,6 @@ def _add_any(args, dims):
     size, out_dim = batch_size(args, dims), dims[0] if dims[1] is None else dims[1]
     args = [bdim_at(x, d, size, out_dim) for x, d in zip(args, dims)]
     return lax.add_any_p.bind(*args), out_dim
-
-
-def _select_n(args, dims):
-    """Repeat as few operands as possible: those of one choice for all examples stay as they are."""
-    (which, *cases), (which_dim, *case_dims) = args, dims
-    alike = _shape(which) == _shape(cases[0]) and which_dim == case_dims[0]
-    if len(set(case_dims)) == 1 and (alike or not _ndim(which)):
-        return lax.select_n_p.bind(*args), case_dims[0]
-    size = batch_size(args, dims)
-    if _ndim(which):
-        which = bdim_at_front(which, which_dim, size)
-    if any(map(_ndim, cases)):
-        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
-    rank = max(_ndim(which), _ndim(cases[0]))
-    if _ndim(which):  # one choice for each example
-        which = fill_trailing(which, _shape(cases[0]), rank)
-    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
-    return lax.select_n_p.bind(which, *cases), 0
-
-
-def fill_trailing(x, shape: tuple[int, ...], rank: int):
-    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
-    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
 
 
 def _broadcast_in_dim(args, dims, *, shape, broadcast_dimensions):
@@ -380,7 +357,6 @@ def _dot_general(args, dims, *, dimension_numbers, **params):
 
 primitive_batchers.update({
     lax.add_any_p: _add_any,
-    lax.select_n_p: _select_n,
     lax.broadcast_in_dim_p: _broadcast_in_dim,
     lax.reshape_p: _reshape,
     lax.squeeze_p: _squeeze,
@@ -388,4 +364,3 @@ primitive_batchers.update({
     lax.dot_general_p: _dot_general,
 })
 defreducer(lax.reduce_sum_p)
-defreducer(lax.reduce_max_p)

@@ -4,7 +4,7 @@ A program must not change its results when it is compiled, so XLA's answer count
 are one function of NumPy's. Here are the rules of the starters that need more:
 
 * integers are divided towards zero, and by zero; floats that no integer holds are clipped;
-* complex numbers have an order, and a quotient at infinity (`lax/complex_rules.py`);
+* complex numbers have a quotient at infinity (`lax/complex_rules.py`);
 * long sums are added in parts, which keeps their digits, and numbers of 16 bits are added in 32;
 * products of matrices of any types.
 
@@ -22,8 +22,7 @@ import numpy as np
 
 from . import dtypes
 
-# A function of NumPy -> the function that replaces it for complex numbers (chapter 9). The key of a
-# reduction is the pair ("reduce", function).
+# A function of NumPy -> the function that replaces it for complex numbers (chapter 9).
 for_complex: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
@@ -66,21 +65,6 @@ def integer_power(x, *, y):
     return divide(np.ones_like(result), result) if y < 0 else result
 
 
-def extreme(ufunc: np.ufunc) -> Callable:
-    """`maximum` or `minimum`."""
-    return lambda x, y: (for_complex.get(ufunc, ufunc) if x.dtype.kind == "c" else ufunc)(x, y)
-
-
-def select_n(which, *cases):
-    """Booleans choose between two cases, integers among any number of them."""
-    if which.dtype == bool:
-        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
-    result = cases[-1]
-    for i in reversed(range(len(cases) - 1)):
-        result = np.where(which <= i, cases[i], result)
-    return result
-
-
 def convert(x, dtype):
     """The values in another type; from floats to integers, towards zero."""
     if x.dtype.kind in "biuf" and dtype.kind in "fc":  # the usual case, without questions
@@ -118,7 +102,7 @@ _NARROW = 48  # elements of a row: for wider rows NumPy's `reduceat` is slow
 _LARGE = 2**12  # elements of an array: for smaller arrays NumPy's own way is the fastest
 
 
-def _reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
+def reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
     """`ufunc.reduce`. Adjacent axes are reduced as one, in a way that is fast and accurate for the
     number of rows and their length."""
     if x.size >= _MANY and axes and _adjacent(axes):
@@ -156,31 +140,14 @@ def _reduce_in_parts(ufunc, x):
     return ufunc.reduce(x, 1)
 
 
-def reduce_by(ufunc: np.ufunc) -> Callable:
-    """A reduction by a function of two elements, in their type."""
-    return lambda x, *, axes: _reduce(ufunc, x, axes)
-
-
 def accumulate_wide(ufunc: np.ufunc) -> Callable:
     """A sum or product. Numbers of 16 bits are combined in 32, as a sum of thousands of them would
     lose most of its digits."""
 
     def rule(x, *, axes):
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            return _reduce(ufunc, x.astype(np.float32), axes).astype(x.dtype)
-        return _reduce(ufunc, x, axes, dtype=x.dtype)
-
-    return rule
-
-
-def extreme_of(ufunc: np.ufunc, identity: Callable) -> Callable:
-    """A maximum or minimum; `identity(dtype)` is the result for no elements."""
-
-    def rule(x, *, axes):
-        beside_nan = for_complex.get(("reduce", ufunc))
-        if x.dtype.kind == "c" and beside_nan is not None and np.isnan(x).any():
-            return beside_nan(x, axes=axes)
-        return _reduce(ufunc, x, axes, initial=identity(x.dtype)) if axes else x
+            return reduce(ufunc, x.astype(np.float32), axes).astype(x.dtype)
+        return reduce(ufunc, x, axes, dtype=x.dtype)
 
     return rule
 

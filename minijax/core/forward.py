@@ -275,33 +275,6 @@ defjvp(lax.div_p,
        lambda t, x, y: lax.mul(lax.mul(lax.neg(t), x), lax.integer_pow(y, -2)))
 
 
-def share_of_extreme(x, y, z):
-    """1 where `x` is the chosen of `x` and `y`, 1/2 where they tie, else 0."""
-    wins = lax.select(lax.eq(x, z), lax.full_like(z, 1), lax.full_like(z, 0))
-    return lax.div(wins, lax.select(lax.eq(y, z), lax.full_like(z, 2), lax.full_like(z, 1)))
-
-
-def reduce_extreme_jvp(t, y, x, *, axes):
-    """The tangent at the extreme; the mean of the tangents where several elements share it."""
-    kept = [1 if d in axes else n for d, n in enumerate(typeof(x).shape)]
-    chosen = lax.convert(lax.eq(x, lax.reshape(y, kept)), typeof(t).dtype)
-    count = lax.reduce_sum(chosen, axes)
-    return lax.div(lax.reduce_sum(lax.mul(t, chosen), axes), count)
-
-
-defjvp2(lax.max_p, lambda t, z, x, y: lax.mul(t, share_of_extreme(x, y, z)),
-        lambda t, z, x, y: lax.mul(t, share_of_extreme(y, x, z)))
-defjvp2(lax.reduce_max_p, reduce_extreme_jvp)
-
-
-def _select_n_jvp(primals, tangents):
-    """Select among the tangents as among the cases. At least one of them is not zero."""
-    which, *cases = primals
-    out = lax.select_n_p.bind(which, *cases)
-    zero = zeros(typeof(next(t for t in tangents[1:] if type(t) is not Zero)))
-    return out, lax.select_n_p.bind(which, *(zero if type(t) is Zero else t for t in tangents[1:]))
-
-
 def _convert_element_type_jvp(primals, tangents, *, new_dtype, weak_type):
     (x,), (t,) = primals, tangents
     out = lax.convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
@@ -310,5 +283,4 @@ def _convert_element_type_jvp(primals, tangents, *, new_dtype, weak_type):
     return out, lax.convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type)
 
 
-primitive_jvps[lax.select_n_p] = _select_n_jvp
 primitive_jvps[lax.convert_element_type_p] = _convert_element_type_jvp

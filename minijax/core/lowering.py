@@ -415,7 +415,7 @@ def typed_text(op: str, operands: Sequence[Value], out: ShapedArray, options: st
 
 
 # An operation -> its rule for complex numbers, if XLA has no such operation on them, or one that
-# loses digits (chapter 9). The key of a reduction is the pair ("reduce", operation).
+# loses digits (chapter 9).
 complex_ops: dict[Any, Callable] = {}
 
 
@@ -465,12 +465,6 @@ def compare(ctx: Body, direction: str, x: Value, y: Value) -> Value:
     kind = comparison_kind(x.aval.dtype)
     types = f"({x.type}, {x.type}) -> {tensor_type(out)}"
     return ctx.op(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
-
-
-def select(ctx: Body, which: Value, on_true: Value, on_false: Value) -> Value:
-    """Append a choice between two operands of one type; `which` has their shape, or rank 0."""
-    names = f"{which.name}, {on_true.name}, {on_false.name}"
-    return ctx.op(f"stablehlo.select {names} : {which.type}, {on_true.type}", on_true.aval)
 
 
 def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:

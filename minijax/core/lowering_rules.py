@@ -45,16 +45,6 @@ def _convert_element_type(ctx, x, *, new_dtype, weak_type):
     return Value(x.name, out) if x.aval.dtype == out.dtype else hlo.convert(ctx, x, out.dtype)
 
 
-def _select_n(ctx, which, *cases):
-    if which.aval.dtype == np.bool_ and len(cases) == 2:
-        return hlo.select(ctx, which, cases[1], cases[0])
-    *others, chosen = cases
-    for i in reversed(range(len(others))):
-        below = hlo.compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
-        chosen = hlo.select(ctx, below, others[i], chosen)
-    return chosen
-
-
 def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
     """Append a transposition."""
     out = hlo.with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
@@ -77,8 +67,6 @@ def reduce_rule(op: str, identity: Callable) -> Callable:
         if not axes:
             return x
         init = ctx.constant(identity(x.aval.dtype), hlo.with_shape(x.aval, ()))
-        if out.dtype.kind == "c" and ("reduce", op) in hlo.complex_ops:
-            return hlo.complex_ops["reduce", op](ctx, x, init, axes)
         head = f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{op}"
         types = f"({x.type}, {init.type}) -> {hlo.tensor_type(out)}"
         return ctx.op(f"{head} across dimensions = {hlo.ints_text(axes)} : {types}", out)
@@ -116,7 +104,7 @@ for p, op in (
     (lax.neg_p, "negate"), (lax.sin_p, "sine"), (lax.cos_p, "cosine"), (lax.tanh_p, "tanh"),
     (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.not_p, "not"), (lax.add_p, "add"),
     (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
-    (lax.div_p, "divide"), (lax.max_p, "maximum"), (lax.and_p, "and"), (lax.or_p, "or"),
+    (lax.div_p, "divide"), (lax.and_p, "and"), (lax.or_p, "or"),
 ):  # fmt: skip
     hlo.register_lowering(p, hlo.nary_rule(op))
 
@@ -127,13 +115,11 @@ hlo.lowering_rules.update({
     lax.stop_gradient_p: lambda ctx, x: x,
     lax.integer_pow_p: _integer_pow,
     lax.convert_element_type_p: _convert_element_type,
-    lax.select_n_p: _select_n,
     lax.broadcast_in_dim_p: lambda ctx, x, *, shape, broadcast_dimensions: ctx.broadcast(
         x, shape, broadcast_dimensions),
     lax.reshape_p: _reshape,
     lax.squeeze_p: hlo.cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
-    lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
     lax.dot_general_p: _dot_general,
 })

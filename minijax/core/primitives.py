@@ -13,7 +13,6 @@ The counterpart in JAX is `jax/_src/lax/lax.py`.
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -120,7 +119,6 @@ add_p, add = binary("add", NUMBER, np.add)
 sub_p, sub = binary("sub", NUMBER, np.subtract)
 mul_p, mul = binary("mul", NUMBER, np.multiply)
 div_p, div = binary("div", NUMBER, evaluation.divide)
-max_p, max = binary("max", (*NUMBER, np.bool_), evaluation.extreme(np.maximum))
 and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
 or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
 
@@ -149,20 +147,7 @@ stop_gradient_p.def_impl(as_array)
 
 
 # ----------------------------------------------------------------------------------------------
-# Choices and conversions
-
-
-def _select_n_type(which, *cases):
-    checks.select_n(which, cases)
-    return ShapedArray(cases[0].shape, cases[0].dtype, all_weak(cases))
-
-
-select_n_p = make_primitive("select_n", _select_n_type, evaluation.select_n)
-
-
-def select(pred, on_true, on_false):
-    """Elementwise `on_true` where `pred`, else `on_false`."""
-    return select_n_p.bind(pred, on_false, on_true)
+# Conversions
 
 
 def _converted_type(x, *, new_dtype, weak_type):
@@ -364,7 +349,7 @@ def transpose(x, permutation: Sequence[int]):
 
 
 # ----------------------------------------------------------------------------------------------
-# Sums, maxima and products of matrices
+# Sums and products of matrices
 
 
 def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
@@ -378,28 +363,12 @@ def reduction(name: str, accepted: tuple, numpy_rule: Callable | None,
     return shape_primitive(name, shape, numpy_rule, typed)
 
 
-@functools.cache
-def lowest(dtype: np.dtype):
-    """The identity of `max`: minus infinity, or the least number, or False."""
-    if dtype == bool:
-        return dtype.type(False)
-    if dtypes.issubdtype(dtype, np.integer):
-        return dtype.type(dtypes.iinfo(dtype).min)
-    return np.fmin(dtype.type(-np.inf), dtypes.finfo(dtype).min)  # a float8 may have no infinity
-
-
 reduce_sum_p = reduction("reduce_sum", NUMBER, evaluation.accumulate_wide(np.add))
-reduce_max_p = reduction("reduce_max", ANY, evaluation.extreme_of(np.maximum, lowest))
 
 
 def reduce_sum(x, axes: Sequence[int]):
     """The sum over the dimensions `axes`."""
     return reduce_sum_p.bind(x, axes=tuple(axes))
-
-
-def reduce_max(x, axes: Sequence[int]):
-    """The maximum over the dimensions `axes`."""
-    return reduce_max_p.bind(x, axes=tuple(axes))
 
 
 def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_type):

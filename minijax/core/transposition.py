@@ -24,7 +24,7 @@ from . import primitives as lax
 from .avals import vary_like
 from .calls import JaxprCall, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
-from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
+from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .placements import placements
 from .staging import trace_to_jaxpr, weakref_cache
@@ -223,17 +223,6 @@ deftranspose(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
 deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
-def _select_n_transpose(ct, which, *cases):
-    """The cotangent of a case is zero where another case was selected."""
-    checks.linear(lax.select_n_p, not is_undefined_primal(which))
-    zero = zeros(typeof(ct))
-
-    def chosen(i):
-        return lax.select_n_p.bind(which, *(ct if j == i else zero for j in range(len(cases))))
-
-    return [None, *(chosen(i) if is_undefined_primal(x) else None for i, x in enumerate(cases))]
-
-
 def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     """Sum over the new dimensions, and over those that had size 1."""
     kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
@@ -259,7 +248,6 @@ deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dim
 deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
              lax.transpose(ct, np.argsort(permutation).tolist()))
 deftranspose(lax.reduce_sum_p, _reduce_sum_transpose, placed=True)
-primitive_transposes[lax.select_n_p] = _select_n_transpose
 
 
 def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, swapped=False, **params):

@@ -52,7 +52,6 @@ from ..core.primitives import (
     neg_p,
     reduce_sum_p,
     reshape_p,
-    select_n_p,
     sin_p,
     squeeze_p,
     sub_p,
@@ -85,6 +84,7 @@ from ..lax import (
 )
 from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
+from ..lax.selection import select_n_p
 from ..lax.shaping import copy_p
 from ..lax.special import lgamma
 from ..lax.stacking import stack_p, unstack_p

@@ -16,17 +16,18 @@ from .fewer_bits import reduce_precision, reduce_precision_p
 from .elementwise import (
     abs_ as abs, abs_p, add, atanh, atanh_p, cbrt, cbrt_p, clamp, clamp_p, convert_element_type,
     cos, div, eq, exp, exp2, exp2_p, expm1, expm1_p, ge, gt, integer_pow, le, log, log1p,
-    log1p_p, logistic, logistic_p, lt, max, min, min_p, mul, ne, neg, pow, pow_p, reciprocal,
-    rem, rem_p, rsqrt, rsqrt_p, select_n, sin, sqrt, sqrt_p, square, square_p, sub, tan, tan_p,
+    log1p_p, logistic, logistic_p, lt, max, max_p, min, min_p, mul, ne, neg, pow, pow_p, reciprocal,
+    rem, rem_p, rsqrt, rsqrt_p, sin, sqrt, sqrt_p, square, square_p, sub, tan, tan_p,
     tanh,
 )
 from ..core.primitives import (
     add_p, and_p, broadcast_in_dim_p, convert_element_type_p, cos_p,
     div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, le_p, log_p, lt_p,
-    max_p, mul_p, ne_p, neg_p, not_p, or_p, reduce_max_p, reduce_sum_p, reshape_p,
-    select, select_n_p, sin_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
+    mul_p, ne_p, neg_p, not_p, or_p, reduce_sum_p, reshape_p,
+    sin_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
     transpose_p,
 )
+from .selection import select, select_n, select_n_p
 from .bitwise import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_left_p,
     shift_right_arithmetic, shift_right_arithmetic_p, shift_right_logical,
@@ -47,7 +48,8 @@ from .slicing import (
     dynamic_update_slice_in_dim, dynamic_update_slice_p,
 )
 from .reductions import (
-    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_min,
+    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max,
+    reduce_max_p, reduce_min,
     reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum, reduce_xor,
     reduce_xor_p,
 )

@@ -25,7 +25,7 @@ from ..core.array import Array, as_array
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Tracer, state, typeof
 from ..core.extension import Extension, register
-from ..core.primitives import constant, convert, ensure_array, select
+from ..core.primitives import constant, convert, ensure_array
 from ..errors import NonConcreteBooleanIndexError
 from . import elementwise as prim
 from . import indexing
@@ -35,6 +35,7 @@ from .dtypes import coerce_to_array, default_int_dtype, result_type
 from .dynamic_slices import SLICES, Slice
 from .gathering import gather, known_fill_value
 from .indexing import slice_bounds
+from .selection import select
 from .shaping import (
     broadcast_in_dim,
     broadcast_shapes,

@@ -17,10 +17,10 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp2
-from ..core.primitives import select
 from . import elementwise as lax
 from . import rounding
 from .families import chlo_rule, lower_program
+from .selection import select
 from .shaping import full_like
 from .special import special_primitive
 

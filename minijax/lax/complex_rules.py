@@ -1,13 +1,13 @@
 """Chapter 9: what XLA and NumPy do not do alike with complex numbers.
 
-The engine's rules for division, extremes, sine and cosine ask two tables for complex numbers. XLA
-and NumPy order these by real parts, and by imaginary parts where the real ones are equal, until a
-part is NaN.
+The engine's rules for division, sine and cosine ask two tables for complex numbers; those for
+extremes are here. XLA and NumPy order complex numbers by real parts, and by imaginary parts where
+the real ones are equal, until a part is NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from ..core.lowering import (
     emit,
     emit_cast,
     ints_text,
-    select,
     tensor_type,
 )
 from .families import emit_region
+from .selection import emit_select
 
 # ----------------------------------------------------------------------------------------------
 # Evaluation
@@ -68,8 +68,7 @@ def _extreme(is_before: np.ufunc) -> Callable:
 
 
 for_complex[np.divide] = _quotient
-for _ufunc, _before in ((np.maximum, np.greater), (np.minimum, np.less)):
-    for_complex[_ufunc] = _extreme(_before)
+greater_of, less_of = _extreme(np.greater), _extreme(np.less)
 
 # ----------------------------------------------------------------------------------------------
 # Lowering
@@ -95,8 +94,8 @@ def _wave(op):
         sinh = emit(ctx, "divide", emit(ctx, "subtract", up, down), two)
         if op == "cosine":
             sin, cos = emit(ctx, "negate", sin), cos
-        odd = select(ctx, compare(ctx, "EQ", x, zero), zero,  # the other factor may be infinite
-                     emit(ctx, "multiply", sin, cosh if op == "sine" else sinh))
+        odd = emit_select(ctx, compare(ctx, "EQ", x, zero), zero,  # the other may be infinite
+                          emit(ctx, "multiply", sin, cosh if op == "sine" else sinh))
         even = emit(ctx, "multiply", cos, sinh if op == "sine" else cosh)
         parts = (odd, even) if op == "sine" else (even, odd)
         return emit(ctx, "complex", *parts, out=z.aval)
@@ -111,27 +110,21 @@ def _extremum_rule(direction: str) -> Callable:
         x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
         (xr, xi), (yr, yi) = emit_parts(ctx, x), emit_parts(ctx, y)
         tie = compare(ctx, "EQ", xr, yr)
-        first = select(ctx, tie, compare(ctx, direction, xi, yi), compare(ctx, direction, xr, yr))
-        return select(ctx, first, x, y)
+        by_imag, by_real = compare(ctx, direction, xi, yi), compare(ctx, direction, xr, yr)
+        return emit_select(ctx, emit_select(ctx, tie, by_imag, by_real), x, y)
 
     return rule
 
 
-def _reduce_by(combine: Callable) -> Callable:
-    """The rule of a reduction by a region."""
-
-    def rule(ctx, x, init, axes):
-        (out,) = ctx.avals_out
-        names, lines = emit_region(ctx, combine, [init.aval] * 2)
-        return ctx.op("\n".join([
-            f"stablehlo.reduce({x.name} init: {init.name}) across dimensions = {ints_text(axes)} : "
-            f"({x.type}, {init.type}) -> {tensor_type(out)}",
-            f"     reducer({names}) {{", *lines, "    }"]), out)
-
-    return rule
+def emit_reduction(ctx: Body, op: str, x: Value, init: Value, axes: Sequence[int]) -> Value:
+    """Append the reduction of complex numbers by an operation."""
+    (out,) = ctx.avals_out
+    names, lines = emit_region(ctx, complex_ops[op], [init.aval] * 2)
+    return ctx.op("\n".join([
+        f"stablehlo.reduce({x.name} init: {init.name}) across dimensions = {ints_text(axes)} : "
+        f"({x.type}, {init.type}) -> {tensor_type(out)}",
+        f"     reducer({names}) {{", *lines, "    }"]), out)
 
 
-complex_ops.update({"sine": _wave("sine"), "cosine": _wave("cosine")})
-for _op, _direction in (("maximum", "GT"), ("minimum", "LT")):
-    complex_ops[_op] = _extremum_rule(_direction)
-    complex_ops["reduce", _op] = _reduce_by(complex_ops[_op])
+complex_ops.update({"sine": _wave("sine"), "cosine": _wave("cosine"),
+                    "maximum": _extremum_rule("GT"), "minimum": _extremum_rule("LT")})

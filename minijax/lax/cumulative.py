@@ -24,18 +24,14 @@ from ..core.lowering import (
     register_lowering,
     with_shape,
 )
-from ..core.lowering import select as emit_select
 from ..core.primitives import (
     NUMBER,
     add,
     exp,
     full_like,
     log,
-    lowest,
     make_primitive,
-    max,
     mul,
-    select,
     sub,
 )
 from ..core.transposition import deftranspose
@@ -43,10 +39,11 @@ from ..runtime.dispatch import def_numpy_or_xla
 from ..text.naming import named
 from .complex_numbers import has_nan
 from .cutting import concatenate, pad, slice_in_dim
-from .elementwise import min
+from .elementwise import max, min
 from .families import FLOAT, const_like, emit_region
-from .reductions import highest, jvp_through
+from .reductions import highest, jvp_through, lowest
 from .rounding import is_finite
+from .selection import emit_select, select
 from .shaping import rev
 
 # ----------------------------------------------------------------------------------------------

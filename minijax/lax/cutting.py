@@ -39,12 +39,12 @@ from ..core.primitives import (
     constant,
     make_primitive,
     reduce_sum,
-    select,
     shape_primitive,
     sub,
 )
 from ..core.transposition import deflinear2, deftranspose, is_undefined_primal
 from .families import all_at_front
+from .selection import select
 from .shaping import full_like, squeeze
 from .sizes import integers, size_along
 

@@ -15,10 +15,10 @@ import numpy as np
 from ..checks import primitives as checks
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
-from ..core.batching import batch_size, bdim_at_front, fill_trailing, primitive_batchers
+from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, Tracer, typeof
-from ..core.evaluation import divide, extreme, in_bytes
-from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
+from ..core.evaluation import divide, in_bytes
+from ..core.forward import broadcast_tangent, defjvp2
 from ..core.jaxpr import Literal
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
@@ -40,12 +40,9 @@ from ..core.primitives import (
     log_p,
     lt_p,
     make_primitive,
-    max_p,
     mul_p,
     ne_p,
     neg_p,
-    select,
-    select_n_p,
     sin_p,
     sub_p,
     tanh_p,
@@ -59,6 +56,7 @@ from .complex_numbers import (
     real_part_dtype,
     unsigned_zero,
 )
+from .complex_rules import greater_of, less_of
 from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits, of_any_size
 from .families import (
     FLOAT,
@@ -74,6 +72,7 @@ from .families import (
     unary_row,
 )
 from .rounding import floor, sign
+from .selection import fill_trailing, select
 
 
 def _shape(x):
@@ -96,7 +95,6 @@ log = unary_function(log_p, INEXACT, "Elementwise natural logarithm.")
 add = binary_function(add_p, "Elementwise sum: x + y.")
 sub = binary_function(sub_p, "Elementwise difference: x - y.")
 div = binary_function(div_p, "Elementwise quotient: x / y; of integers, truncated.")
-max = binary_function(max_p, "Elementwise maximum; NaN if either is.")
 eq = binary_function(eq_p, "Elementwise x == y.")
 ne = binary_function(ne_p, "Elementwise x != y.")
 lt = binary_function(lt_p, "Elementwise x < y.")
@@ -152,25 +150,6 @@ def reciprocal(x):
     """
     try:
         return integer_pow(x, -1)
-    except Exception as error:
-        hide_frames(error)
-        raise
-
-
-def select_n(which, *cases):
-    """Elementwise choice: `cases[which]`.
-
-    Args:
-      which: booleans (two cases) or integers in `[0, len(cases))`; a scalar, or the cases' shape.
-      *cases: arrays of one shape and dtype.
-
-    Raises:
-      TypeError: shapes or dtypes that do not fit.
-    """
-    try:
-        if not cases:
-            raise ValueError("select_n() must have at least one case")
-        return select_n_p.bind(which, *cases)
     except Exception as error:
         hide_frames(error)
         raise
@@ -367,11 +346,27 @@ abs_p, abs_ = unary_row(
 pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
+
+
+def _extreme(ufunc, of_complex):
+    """`maximum` or `minimum`."""
+    return lambda x, y: (of_complex if x.dtype.kind == "c" else ufunc)(x, y)
+
+
+def _share_of_extreme(x, y, z):
+    """1 where `x` is the chosen of `x` and `y`, 1/2 where they tie, else 0."""
+    wins = select(eq(x, z), full_like(z, 1), full_like(z, 0))
+    return div(wins, select(eq(y, z), full_like(z, 2), full_like(z, 1)))
+
+
+_extreme_jvp = (lambda t, z, x, y: mul(t, _share_of_extreme(x, y, z)),
+                lambda t, z, x, y: mul(t, _share_of_extreme(y, x, z)))
+max_p, max = binary_row(
+    "max", (*NUMBER, np.bool_), _extreme(np.maximum, greater_of),
+    "Elementwise maximum; NaN if either is.", lowering="maximum", jvp_of_result=_extreme_jvp)
 min_p, min = binary_row(
-    "min", (*NUMBER, np.bool_), extreme(np.minimum), "Elementwise minimum; NaN if either is.",
-    lowering="minimum",
-    jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
-                   lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
+    "min", (*NUMBER, np.bool_), _extreme(np.minimum, less_of),
+    "Elementwise minimum; NaN if either is.", lowering="minimum", jvp_of_result=_extreme_jvp)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -28,12 +28,12 @@ from ..core.primitives import (
     eq,
     full_like,
     make_primitive,
-    select,
 )
 from ..core.staging import jaxpr_of
 from ..runtime.dispatch import apply_primitive
 from ..text.naming import named
 from .precision import AccuracyMode, Tolerance, is_accuracy
+from .selection import select
 
 # Kinds of element types, besides those of the starters.
 INTEGER = (np.integer,)

@@ -15,12 +15,13 @@ from ..core.core import ArrayMethods, ShapedArray, typeof
 from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
-from ..core.primitives import convert, make_primitive, select
+from ..core.primitives import convert, make_primitive
 from . import bitwise
 from . import elementwise as prim
 from .cutting import concatenate
 from .families import lower_fun
 from .reductions import reduce_and
+from .selection import select
 from .shaping import broadcast_in_dim, expand_dims, full_like
 from .sizes import canonical_shape
 from .windows import (

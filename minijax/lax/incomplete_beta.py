@@ -13,11 +13,11 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp
-from ..core.primitives import select
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
 from .families import lower_program
 from .reductions import reduce_or
+from .selection import select
 from .shaping import full_like
 from .special import lgamma, not_differentiable, special_primitive
 

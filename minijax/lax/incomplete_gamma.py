@@ -20,11 +20,12 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp, defjvp2, instantiate_zeros, jvpfun
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
 from .families import lower_fun, lower_program, never_weak
 from .reductions import reduce_or
+from .selection import select
 from .shaping import broadcast_shapes, broadcast_to, full_like
 from .special import digamma, lgamma, special_primitive
 

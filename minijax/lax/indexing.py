@@ -22,11 +22,20 @@ from ..core.array import Array
 from ..core.boundary import public
 from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
 from ..core.extension import hooks
-from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
+from ..core.primitives import (
+    add,
+    constant,
+    convert,
+    expand_dims,
+    lt,
+    squeeze,
+    squeeze_p,
+)
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
 from .cutting import slice, slice_p
 from .dynamic_slices import Slice
+from .selection import select
 from .shaping import rev
 from .slicing import dynamic_slice_p
 

@@ -59,9 +59,10 @@ from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, result_type
-from .elementwise import abs_, min_p
+from .elementwise import abs_, max_p, min_p
 from .out_shardings import bind_sharded, call_sharded
 from .precision import canonical_precision, default_matmul_precision
+from .selection import select, select_n_p
 from .shaping import converted_on, copy_p
 from .sizes import known_sizes
 
@@ -71,7 +72,7 @@ from .sizes import known_sizes
 add, subtract, multiply, true_divide, bitwise_and, bitwise_or = BINARY.values()
 less, less_equal, greater, greater_equal, equal, not_equal = COMPARISONS.values()
 bitwise_xor = binary_function("bitwise_xor", xor_p, "Elementwise x ^ y.")
-maximum = binary_function("maximum", prim.max_p, "Elementwise maximum; NaN if either is.")
+maximum = binary_function("maximum", max_p, "Elementwise maximum; NaN if either is.")
 minimum = binary_function("minimum", min_p, "Elementwise minimum; NaN if either is.")
 
 
@@ -79,7 +80,7 @@ def _compare_complex(primitive, x, y):
     """Complex numbers are ordered by real, then by imaginary part, as in NumPy."""
     same = prim.eq_p.bind(real(x), real(y))
     by_imag = primitive.bind(imag(x), imag(y))
-    return prim.select(same, by_imag, primitive.bind(real(x), real(y)))
+    return select(same, by_imag, primitive.bind(real(x), real(y)))
 
 
 def _multiply_by_mask(x, y):
@@ -99,7 +100,7 @@ def _multiply_by_mask(x, y):
     ndim = typeof(values).ndim
     values = prim.broadcast_in_dim(values, out.shape, range(out.ndim - ndim, out.ndim))
     zeros = Array(np.zeros(out.shape, out.dtype), typeof(values))
-    return prim.select_n_p.bind(prim.ensure_array(mask), zeros, values)
+    return select_n_p.bind(prim.ensure_array(mask), zeros, values)
 
 
 for _p, _ordering in ((prim.lt_p, less), (prim.le_p, less_equal), (prim.gt_p, greater),

@@ -18,7 +18,14 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, defjvp, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.primitives import add_p, all_weak, ge_p, le_p, lowest, make_primitive, or_p, select
+from ..core.primitives import (
+    add_p,
+    all_weak,
+    ge_p,
+    le_p,
+    make_primitive,
+    or_p,
+)
 from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
@@ -28,7 +35,8 @@ from .cutting import pad
 from .cutting import slice as static_slice
 from .families import all_at_front, lower_fun
 from .reducing import combining_region, int_array, pads_text
-from .reductions import highest
+from .reductions import highest, lowest
+from .selection import select
 from .windowed_reductions import (
     Windows,
     check_sizes,

@@ -16,12 +16,13 @@ import numpy as np
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from .bitwise import bitwise_and
 from .cumulative import cumsum
 from .elementwise import le, lt, sub
 from .out_shardings import call_sharded
 from .products import dot_general
+from .selection import select
 from .shaping import broadcast_in_dim, broadcasted_iota, full_like
 
 

@@ -23,7 +23,7 @@ from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
-from ..core.primitives import convert, lowest
+from ..core.primitives import convert
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
@@ -33,6 +33,7 @@ from .control_flow.common import Region, evaluate_compiled, op_with_regions, reg
 from .cutting import concatenate, slice_in_dim
 from .families import all_at_front
 from .out_shardings import call_sharded
+from .reductions import lowest
 from .shaping import full, squeeze
 from .sizes import integers
 

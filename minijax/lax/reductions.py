@@ -14,8 +14,8 @@ from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.evaluation import accumulate_wide, extreme_of, for_complex, reduce_by
-from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
+from ..core.evaluation import accumulate_wide, reduce
+from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps
 from ..core.lowering import (
     comparison_kind,
     ints_text,
@@ -30,17 +30,19 @@ from ..core.primitives import (
     BOOL_OR_INT,
     NUMBER,
     ORDERED,
+    convert,
+    div,
+    eq,
     full,
-    lowest,
     make_primitive,
     mul,
-    reduce_max_p,
     reduce_sum_p,
     reduction,
     squeeze,
 )
 from ..runtime.dispatch import def_numpy_or_xla, on_xla
 from ..text.naming import named
+from .complex_rules import emit_reduction
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -85,6 +87,16 @@ def reduction_function(primitive: Primitive, doc: str) -> Callable:
 
 
 @functools.cache
+def lowest(dtype: np.dtype):
+    """The identity of `max`: minus infinity, or the least number, or False."""
+    if dtype == bool:
+        return dtype.type(False)
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtype.type(dtypes.iinfo(dtype).min)
+    return np.fmin(dtype.type(-np.inf), dtypes.finfo(dtype).min)  # a float8 may have no infinity
+
+
+@functools.cache
 def highest(dtype: np.dtype):
     """The identity of `min`: infinity, or the greatest number, or True."""
     if dtype == bool:
@@ -107,28 +119,55 @@ def all_ones(dtype: np.dtype):
     return True if dtype == np.bool_ else ~dtype.type(0)
 
 
-reduce_max = reduction_function(reduce_max_p, "The maximum over `axes`; NaN if there is one.")
-reduce_min_p, reduce_min = reduction_row(
-    "reduce_min", ANY, extreme_of(np.minimum, highest),
-    reduce_rule("minimum", highest),
-    "The minimum over `axes`; NaN if there is one.")
+def _reduce_by(ufunc: np.ufunc) -> Callable:
+    """A reduction by a function of two elements, in their type."""
+    return lambda x, *, axes: reduce(ufunc, x, axes)
+
+
+def extreme_row(name: str, ufunc: np.ufunc, op: str, identity: Callable, doc: str) -> tuple:
+    """The reduction to a maximum or minimum; `identity(dtype)` is the result for no elements."""
+
+    def evaluate(x, *, axes):
+        if x.dtype.kind == "c" and np.isnan(x).any():
+            return on_xla(primitive)(x, axes=axes)  # it depends on the order in which XLA compares
+        return reduce(ufunc, x, axes, initial=identity(x.dtype)) if axes else x
+
+    def lower(ctx, x, *, axes):
+        if x.aval.dtype.kind != "c" or not axes:
+            return reduce_rule(op, identity)(ctx, x, axes=axes)
+        init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
+        return emit_reduction(ctx, op, x, init, axes)
+
+    primitive, function = reduction_row(name, ANY, evaluate, lower, doc)
+    defjvp2(primitive, _extreme_jvp)
+    return primitive, function
+
+
+def _extreme_jvp(t, y, x, *, axes):
+    """The tangent at the extreme; the mean of the tangents where several elements share it."""
+    kept = [1 if d in axes else n for d, n in enumerate(typeof(x).shape)]
+    chosen = convert(eq(x, reshape(y, kept)), typeof(t).dtype)
+    count = reduce_sum_p.bind(chosen, axes=axes)
+    return div(reduce_sum_p.bind(mul(t, chosen), axes=axes), count)
+
+
+reduce_max_p, reduce_max = extreme_row(
+    "reduce_max", np.maximum, "maximum", lowest, "The maximum over `axes`; NaN if there is one.")
+reduce_min_p, reduce_min = extreme_row(
+    "reduce_min", np.minimum, "minimum", highest, "The minimum over `axes`; NaN if there is one.")
 reduce_prod_p, reduce_prod = reduction_row(
     "reduce_prod", NUMBER, accumulate_wide(np.multiply), reduce_rule("multiply", _one),
     "The product over `axes`.")
 reduce_and_p, reduce_and = reduction_row(
-    "reduce_and", BOOL_OR_INT, reduce_by(np.bitwise_and), reduce_rule("and", all_ones),
+    "reduce_and", BOOL_OR_INT, _reduce_by(np.bitwise_and), reduce_rule("and", all_ones),
     "The conjunction over `axes`, bit by bit.", never_weak)
 reduce_or_p, reduce_or = reduction_row(
-    "reduce_or", BOOL_OR_INT, reduce_by(np.bitwise_or), reduce_rule("or", _zero),
+    "reduce_or", BOOL_OR_INT, _reduce_by(np.bitwise_or), reduce_rule("or", _zero),
     "The disjunction over `axes`, bit by bit.", never_weak)
 reduce_xor_p, reduce_xor = reduction_row(
-    "reduce_xor", BOOL_OR_INT, reduce_by(np.bitwise_xor), reduce_rule("xor", _zero),
+    "reduce_xor", BOOL_OR_INT, _reduce_by(np.bitwise_xor), reduce_rule("xor", _zero),
     "The exclusive or over `axes`, bit by bit.", never_weak)
 
-# Beside NaN, the extreme of complex numbers depends on the order in which XLA compares them.
-for_complex["reduce", np.maximum] = on_xla(reduce_max_p)
-for_complex["reduce", np.minimum] = on_xla(reduce_min_p)
-defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)
 

@@ -15,7 +15,6 @@ from ..core.core import typeof
 from ..core.evaluation import in_bytes
 from ..core.forward import Zero, defjvp2, defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
-from ..core.lowering import select as emit_select
 from ..core.primitives import (
     NUMBER,
     bool_dtype,
@@ -27,6 +26,7 @@ from ..core.primitives import (
 )
 from .complex_numbers import complex, conj, imag, real
 from .families import FLOAT, nonzero, unary_row
+from .selection import emit_select
 
 
 def _sign(x):

@@ -16,7 +16,7 @@ from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering, tensor_type, with_shape
-from ..core.primitives import make_primitive, select
+from ..core.primitives import make_primitive
 from ..core.staging import jaxpr_of
 from ..core.traced import cache_of, remember, traces
 from ..core.transposition import deftranspose, is_undefined_primal
@@ -29,6 +29,7 @@ from .complex_numbers import has_nan
 from .families import emit_region, lower_fun
 from .gathering import gather, gather_p
 from .scatter_evaluation import scatter_rule
+from .selection import select
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
 from .windows import (
     CLIP,

@@ -23,7 +23,6 @@ from ..core.primitives import (
     expand_dims,
     lt,
     make_primitive,
-    select,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from . import scattering
@@ -31,6 +30,7 @@ from .cutting import concatenate, slice_in_dim
 from .dynamic_slices import ds
 from .gathering import gather_batching
 from .out_shardings import cotangent_aval
+from .selection import select
 from .shaping import squeeze
 from .sizes import known_sizes, size_along
 from .windows import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers

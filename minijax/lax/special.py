@@ -13,10 +13,11 @@ from collections.abc import Callable
 from ..core.boundary import public
 from ..core.core import Primitive
 from ..core.forward import defjvp
-from ..core.primitives import elementwise_type, full_like, make_primitive, select
+from ..core.primitives import elementwise_type, full_like, make_primitive
 from .elementwise import add, div, exp, lt, mul, neg, sin, square, sub
 from .families import FLOAT, chlo_rule, const_like, give_rules, unary_row
 from .rounding import round
+from .selection import select
 
 
 def special_primitive(name: str, arity: int, lowering: Callable,

@@ -21,7 +21,7 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Constant, register_lowering, with_shape
-from ..core.primitives import constant, lowest, make_primitive
+from ..core.primitives import constant, make_primitive
 from ..core.staging import jaxpr_of, jvp_jaxpr
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
@@ -41,6 +41,7 @@ from .reducing import (
     pads_text,
     reducer_jaxpr,
 )
+from .reductions import lowest
 from .sizes import integers
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 

@@ -16,11 +16,12 @@ from ..core import dtypes
 from ..core.api_util import ensure_index_tuple
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import canonical_axis, select, stop_gradient_p
+from ..core.primitives import canonical_axis, stop_gradient_p
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
+from ..lax.selection import select
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.sizes import size_along
 from ..lax.special import erfc

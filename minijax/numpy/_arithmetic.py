@@ -7,11 +7,12 @@ import numpy as np
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import integer_pow_p, select
+from ..core.primitives import integer_pow_p
 from ..lax import bitwise, operators, rounding
 from ..lax import elementwise as lax
 from ..lax.dtypes import result_type
 from ..lax.operators import known_integer, subtract
+from ..lax.selection import select
 from ..lax.shaping import full_like
 from ..text.naming import renamed
 from ._arguments import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.boundary import public
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import dimension_or_error
@@ -19,6 +19,7 @@ from ..lax.dtypes import (
     default_int_dtype,
 )
 from ..lax.elementwise import add, eq, ge
+from ..lax.selection import select
 from ..lax.shaping import (
     broadcasted_iota,
     on_device,

@@ -10,13 +10,14 @@ from typing import Any
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import with_own_arrays
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax.bitwise import bitwise_and
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import eq
 from ..lax.out_shardings import call_sharded, permuted_sharding
 from ..lax.products import dot_general
 from ..lax.reductions import reduce_or, reduce_sum
+from ..lax.selection import select
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
 from ._arguments import check_no_out, ensure_arraylike
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.dtypes import default_int_dtype, result_type
 from ..lax.gathering import gather
 from ..lax.out_shardings import shardable
+from ..lax.selection import select
 from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
 from ..lax.windows import GatherDimensionNumbers

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Primitive, state, typeof
-from ..core.primitives import div, reduce_max_p, reduce_sum_p
+from ..core.primitives import div, reduce_sum_p
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
@@ -22,6 +22,7 @@ from ..lax.dtypes import (
     supports_inf,
     to_floating_dtype,
 )
+from ..lax.reductions import reduce_max_p
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
 from ..settings import enable_x64
 from ..text.naming import renamed

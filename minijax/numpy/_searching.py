@@ -17,7 +17,7 @@ from ..core.api import vmap
 from ..core.avals import vary_like
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
@@ -25,6 +25,7 @@ from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
 from ..lax.cutting import concatenate
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_int_dtype
+from ..lax.selection import select
 from ..lax.shaping import expand_dims, full_like, iota, reshape
 from ..lax.sizes import size_along
 from ..lax.sorting import sort_key_val

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import select_n_p
 from ..lax.elementwise import ne
+from ..lax.selection import select_n_p
 from ..lax.shaping import broadcast_shapes, broadcast_to
 from ._arguments import constant_like, ensure_arraylikes, promote_dtypes
 from ._staged import staged

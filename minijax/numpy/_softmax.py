@@ -9,10 +9,11 @@ import numpy as np
 from ..core.api_util import ensure_index_tuple
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.primitives import canonical_axis, select, stop_gradient_p
+from ..core.primitives import canonical_axis, stop_gradient_p
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax import rounding
+from ..lax.selection import select
 from ..lax.shaping import expand_dims, full_like
 from ..settings import add_traced, bool_state
 from . import _reductions

@@ -11,7 +11,6 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import with_own_arrays
-from ..core.primitives import select as lax_select
 from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
 from ..lax import bitwise, complex_numbers
@@ -21,6 +20,8 @@ from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype, to_floating_dtype
 from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum
 from ..lax.reductions import argmax_p
+from ..lax.selection import select as lax_select
+from ..lax.selection import select_n
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
 from ..lax.sizes import canonical_shape
@@ -417,7 +418,7 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
     conditions = stack_p.bind(*broadcast_arrays(False, *truths), axis=0)
     index_dtype = default_int_dtype()
     first = argmax_p.bind(conditions, axes=(0,), index_dtype=index_dtype)
-    return lax.select_n(*broadcast_together(first, *choices))
+    return select_n(*broadcast_together(first, *choices))
 
 
 @public
@@ -464,7 +465,7 @@ def _pieces(x, conditions, funclist, args, kw):
     which, x = broadcast_together(which, x)
     values = [_piece(piece, x, lax.eq(which, constant_like(which, i)), args, kw)
               for i, piece in enumerate(funclist)]
-    return lax.select_n(which, *values)
+    return select_n(which, *values)
 
 
 def _piece(piece, x, applies, args, kw):

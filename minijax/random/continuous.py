@@ -14,11 +14,12 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.boundary import public
-from ..core.primitives import convert, select, stop_gradient_p
+from ..core.primitives import convert, stop_gradient_p
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.bits import nextafter
 from ..lax.out_shardings import shardable
+from ..lax.selection import select
 from ..lax.shaping import broadcast_shapes
 from ..lax.sizes import canonical_shape
 from ..lax.special import erf, erf_inv

@@ -12,7 +12,7 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.control_flow.scan import scan
@@ -21,6 +21,7 @@ from ..lax.cumulative import cumsum
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import shardable
+from ..lax.selection import select
 from ..lax.shaping import broadcast_shapes, full_like
 from ..lax.sizes import canonical_shape
 from ..lax.special import lgamma

@@ -15,7 +15,7 @@ from ..core.batching import primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
 from ..core.lowering import register_lowering
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.control_flow.map import map as loop_map
@@ -23,6 +23,7 @@ from ..lax.control_flow.while_loop import while_loop
 from ..lax.families import all_at_front, lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.out_shardings import shardable
+from ..lax.selection import select
 from ..lax.shaping import full_like, reshape
 from ..lax.sizes import canonical_shape
 from ..numpy._softmax import softmax

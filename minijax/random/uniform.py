@@ -9,13 +9,14 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
-from ..core.primitives import convert, select
+from ..core.primitives import convert
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import shardable
+from ..lax.selection import select
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..lax.sizes import canonical_shape
 from ..numpy._arguments import constant_like

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero, instantiate_zeros, zeros
-from ..core.primitives import filled, select
+from ..core.primitives import filled
 from ..core.transposition import UndefinedPrimal, accumulators, primitive_transposes
+from ..lax.selection import select
 from ..lax.shaping import iota
 from . import checks
 from .functions import addupdate, new_ref

@@ -15,7 +15,7 @@ from minijax.core.array import Array, as_array, def_numpy
 from minijax.core.core import Primitive, Tracer, typeof
 from minijax.core.dtypes import float0
 from minijax.core.primitives import ensure_array, stop_gradient_p
-from minijax.lax import complex_numbers, cutting, reductions, shaping
+from minijax.lax import complex_numbers, cutting, reductions, selection, shaping
 from minijax.lax import elementwise as lax
 from minijax.lax.shaping import copy_p
 from minijax.lax.stacking import unstack
@@ -183,7 +183,7 @@ def test_changing_the_source_changes_nothing():
     "slice": lambda x: cutting.slice(x, (0,), (2,)),
     "split": lambda x: cutting.split(x, (2, 0))[0],
     "unstack": lambda x: unstack(x[None])[0],
-    "select_n": lambda x: lax.select_n(np.zeros(2, np.int32), x),
+    "select_n": lambda x: selection.select_n(np.zeros(2, np.int32), x),
     "sum over nothing": lambda x: reductions.reduce_max(x, ()),
 }.items())
 def test_results_share_no_memory_with_numpys_arguments(name, identity):

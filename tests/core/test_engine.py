@@ -32,11 +32,12 @@ def polynomial(lax, x):
 
 
 def compared(lax, x):
-    return lax.select(x < 0.5, lax.tanh(x), lax.exp(-x))
+    return (x < 0.5) * lax.tanh(x) + (x >= 0.5) * lax.exp(-x)
 
 
 def softmax(lax, x):
-    shifted = x - lax.stop_gradient(lax.broadcast_in_dim(lax.reduce_max(x, (0,)), x.shape, ()))
+    mean = lax.reduce_sum(x, (0,)) / 3
+    shifted = x - lax.stop_gradient(lax.broadcast_in_dim(mean, x.shape, ()))
     e = lax.exp(shifted)
     return e / lax.broadcast_in_dim(lax.reduce_sum(e, (0,)), x.shape, ())
 

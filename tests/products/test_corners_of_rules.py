@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import evaluation
+from minijax.lax import selection
 from tests.oracle import both
 from tests.oracle.lax_table import CALLS, function
 from tests.oracle.primitives_table import operands
@@ -201,7 +201,7 @@ def test_a_rule_may_say_that_its_result_is_the_same_for_all_examples():
 @pytest.mark.parametrize("which", [True, False])
 def test_the_first_choice_is_that_of_a_condition_that_fails(which):
     first, second = np.arange(3), -np.arange(3)
-    chosen = evaluation.select_n(np.full(3, which), first, second)
+    chosen = selection.evaluate(np.full(3, which), first, second)
     np.testing.assert_array_equal(chosen, second if which else first)
 
 

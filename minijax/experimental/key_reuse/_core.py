@@ -29,7 +29,6 @@ from ...core.primitives import (
     eq_p,
     ne_p,
     reshape_p,
-    select_n_p,
     squeeze_p,
 )
 from ...debugging.callbacks import debug_callback_p
@@ -41,6 +40,7 @@ from ...lax.cutting import concatenate_p, slice_p
 from ...lax.dtypes import prng_key
 from ...lax.gathering import gather_p
 from ...lax.scattering import scatter_p
+from ...lax.selection import select_n_p
 from ...lax.shaping import copy_p
 from ...lax.slicing import dynamic_slice_p, dynamic_update_slice_p
 from ...parallel.programs.device_put import device_put_p

@@ -55,6 +55,7 @@ from .. import elementwise as lax
 from .. import shaping
 from ..compile_time import is_concrete
 from ..families import inline_in_scope
+from ..selection import select_n
 from .agreement import check_branches
 from .common import (
     branch_number,
@@ -328,7 +329,7 @@ def _select_n(which, *cases):
     shape = typeof(cases[0]).shape
     if len(shape) > 1:
         which = shaping.broadcast_in_dim(which, shape, (0,))
-    return lax.select_n(which, *cases)
+    return select_n(which, *cases)
 
 
 primitive_batchers[cond_p] = batcher(cond_p, _batch)

@@ -38,7 +38,7 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import ensure_array, select
+from ...core.primitives import ensure_array
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
@@ -50,6 +50,7 @@ from ...pytree.names import leaf_names
 from ...runtime.effect_sets import is_ordered
 from .. import reductions, shaping
 from ..families import inline_in_scope, lower_fun
+from ..selection import select
 from .agreement import check_carry
 from .common import (
     Staged,

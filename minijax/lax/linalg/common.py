@@ -16,7 +16,7 @@ from ...core import dtypes
 from ...core.array import def_numpy
 from ...core.batching import primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
-from ...core.primitives import all_weak, convert, select
+from ...core.primitives import all_weak, convert
 from ...lax.operators import true_divide
 from ...runtime.dispatch import apply_primitive
 from .. import complex_numbers
@@ -24,6 +24,7 @@ from .. import elementwise as prim
 from ..families import COMPLEX, FLOAT, all_at_front
 from ..precision import Precision
 from ..products import batch_matmul
+from ..selection import select
 from ..shaping import broadcast, broadcast_to_rank, broadcasted_iota, full_like, transpose
 
 # ----------------------------------------------------------------------------------------------

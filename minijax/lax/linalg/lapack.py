@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from ...core.core import Primitive, ShapedArray
-from ...core.lowering import Body, Value, compare, register_lowering, select, tensor_type
+from ...core.lowering import Body, Value, compare, register_lowering, tensor_type
 from ...runtime import xla
 from ...runtime.platforms import program_platform
+from ..selection import emit_select
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
@@ -150,7 +151,7 @@ def nan_unless(ctx: Body, ok: Value, x: Value) -> Value:
     """`x` with NaN for the members of the batch that are not `ok`."""
     dtype = x.aval.dtype
     nan = ctx.constant(dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan), x.aval)
-    return select(ctx, ctx.broadcast(ok, x.aval.shape), x, nan)
+    return emit_select(ctx, ctx.broadcast(ok, x.aval.shape), x, nan)
 
 
 def nan_if_failed(ctx: Body, info: Value, results: Sequence[Value]) -> list[Value]:

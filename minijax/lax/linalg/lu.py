@@ -9,13 +9,14 @@ from ...core.boundary import public
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
 from ...core.lowering import emit, register_lowering
-from ...core.primitives import convert, select
+from ...core.primitives import convert
 from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
 from ..cutting import pad
 from ..families import lower_fun
 from ..precision import default_matmul_precision
 from ..reductions import reduce_sum
+from ..selection import select
 from ..shaping import broadcasted_iota, expand_dims, full_like
 from ..slicing import dynamic_index_in_dim
 from .common import eye, linear_algebra_primitive, tril, triu

@@ -22,14 +22,16 @@ from ...core.lowering import (
     compare,
     lowering_rules,
     register_lowering,
-    select,
     tensor_type,
     typed_text,
     with_shape,
 )
-from ...core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
+from ...core.primitives import add_p, reduce_sum_p
 from ...lax import elementwise, reductions
+from ...lax.elementwise import max_p
 from ...lax.families import emit_region
+from ...lax.reductions import reduce_max_p
+from ...lax.selection import emit_select
 from ..types.stablehlo import manual_context, mesh_symbol
 from ..types.varying_axes import axis_tuple
 from .exchanges import senders
@@ -203,7 +205,7 @@ def _lower_broadcast(ctx, x, *, axis_name, source):
                    ctx.constant(source, _INDEX))
     zeros = ctx.constant(0, x.aval)
     combine = max_p if x.aval.dtype == np.bool_ else add_p
-    return _all_reduce(ctx, select(ctx, here, x, zeros), combine, axis_name)
+    return _all_reduce(ctx, emit_select(ctx, here, x, zeros), combine, axis_name)
 
 
 register_lowering(all_gather_p, _lower_gather)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from ...core.core import Primitive, ShapedArray
-from ...core.primitives import reduce_max_p, reduce_sum_p
+from ...core.primitives import reduce_sum_p
 from ...lax.control_flow.axes import axis_size
-from ...lax.reductions import reduce_min_p
+from ...lax.reductions import reduce_max_p, reduce_min_p
 from ...runtime import settings
 from ..types.varying_axes import (
     Collective,

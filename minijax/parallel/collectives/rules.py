@@ -24,6 +24,7 @@ from ...lax.control_flow.axes import axis_size
 from ...lax.cutting import index_in_dim
 from ...lax.families import const_like
 from ...lax.reductions import reduce_sum
+from ...lax.selection import select_n
 from ...lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
 from ...lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from ...numpy import take
@@ -360,7 +361,7 @@ def _broadcast_transpose(ct, x, *, axis_name, source):
     """The source receives the sum of all cotangents."""
     total = psum(ct, axis_name)
     is_source = prim.eq(axis_index(axis_name), np.int32(source))
-    return [prim.select_n(is_source, full_like(total, 0), total)]
+    return [select_n(is_source, full_like(total, 0), total)]
 
 
 _TRANSPOSES: dict[Primitive, Callable] = {

@@ -7,10 +7,10 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.boundary import public
 from ...core.core import typeof
-from ...core.primitives import select
 from ...custom_rules import custom_jvp
 from ...lax import bitwise
 from ...lax import elementwise as lax
+from ...lax.selection import select
 from ...lax.shaping import full_like
 from ...numpy._arguments import constant_like, promote_numbers_inexact
 

@@ -10,10 +10,10 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
-from ...core.primitives import select
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import special as families
+from ...lax.selection import select
 from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit
 

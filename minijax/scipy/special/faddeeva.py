@@ -12,11 +12,11 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
-from ...core.primitives import select
 from ...custom_rules import custom_jvp
 from ...lax import complex_numbers
 from ...lax import elementwise as lax
 from ...lax.dtypes import to_complex_dtype
+from ...lax.selection import select
 from ...lax.shaping import full_like
 from ...lax.special import erfc
 from ...numpy._arguments import promote_numbers_inexact

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ...core.primitives import select
 from ...lax import elementwise as lax
+from ...lax.selection import select
 from ...numpy._arguments import constant_like
 from ._quantities import exponential, quantity
 
