@@ -75,7 +75,7 @@ SOURCES = dict(zip(SAME, SAME)) | {
     "lib.mlir": "runtime.mlir",
     "lib.mlir.dialects": "runtime.mlir",
     "linear_util": "extend.linear_util",
-    "literals": "_src._literals",
+    "literals": "core.jaxpr",
     "mesh": "sharding parallel.meshes.mesh interpreters.pxla experimental.mesh_utils _src._names",
     "mesh_utils": "experimental.mesh_utils",
     "named_sharding": "sharding parallel.meshes.sharding",

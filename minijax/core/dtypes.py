@@ -79,9 +79,7 @@ class ExtendedDType:
     storage: np.dtype
     kind = "V"
 
-    @property
-    def itemsize(self) -> int:
-        return self.storage.itemsize
+    itemsize = property(lambda self: self.storage.itemsize)
 
     def readable(self, value: np.ndarray) -> np.ndarray:
         """Stored elements in the form in which they are printed."""

@@ -86,9 +86,7 @@ class JVPTracer(Tracer):
     def __init__(self, trace: JVPTrace, primal, tangent):
         self._trace, self.primal, self.tangent = trace, primal, tangent
 
-    @property
-    def aval(self) -> ShapedArray:
-        return typeof(self.primal)
+    aval = property(lambda self: typeof(self.primal))
 
     def concrete_value(self):
         primal = self.primal

@@ -25,6 +25,7 @@ from typing import Any, final
 from ..checks import jaxpr as checks
 from ..source import SourceInfo, at_sources
 from .core import Primitive, ShapedArray, own_params, params_rules
+from .dtypes import scalar_types
 from .extension import Printed, text
 from .primitives import ensure_array
 
@@ -81,6 +82,43 @@ class DropVar(Var):
 
     def _plain_text(self):
         return "_"
+
+
+class TypedScalar(Printed):
+    """A Python number in a jaxpr. It keeps its type when the jaxpr is evaluated under another
+    setting of 64-bit mode."""
+
+    aval: ShapedArray
+    dtype = property(attrgetter("aval.dtype"))
+
+    def __new__(cls, value, dtype):
+        return typed_scalar(value, ShapedArray((), dtype, True))
+
+    def __getnewargs__(self):
+        return +self, self.dtype
+
+
+class TypedInt(TypedScalar, int):
+    """An `int` with a dtype."""
+
+
+class TypedFloat(TypedScalar, float):
+    """A `float` with a dtype."""
+
+
+class TypedComplex(TypedScalar, complex):
+    """A `complex` with a dtype."""
+
+
+_typed_scalars: dict[type, type] = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
+
+
+def typed_scalar(x: Any, aval: ShapedArray) -> Any:
+    """A number of this weak type."""
+    kind = scalar_types[aval.dtype]
+    scalar = kind.__new__(_typed_scalars[kind], x)
+    scalar.aval = aval
+    return scalar
 
 
 @final
@@ -275,13 +313,9 @@ class Jaxpr(Record, PrettyPrinted):
         lines = [f"{{ lambda {constvars}; {invars}. let", *eqns]
         return "\n    ".join(lines) + f"\n  in ({results.rstrip()}) }}"
 
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        return [v.aval for v in self.invars]
-
-    @property
-    def out_avals(self) -> list[ShapedArray]:
-        return [v.aval for v in self.outvars]
+    # The types of the arguments and of the results.
+    in_avals = property(lambda self: [v.aval for v in self.invars])
+    out_avals = property(lambda self: [v.aval for v in self.outvars])
 
 
 class ClosedJaxpr(Record, PrettyPrinted):

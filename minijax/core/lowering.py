@@ -157,9 +157,7 @@ class Value:
     def __init__(self, name: str, aval: ShapedArray):
         self.name, self.aval = name, aval
 
-    @property
-    def type(self) -> str:
-        return tensor_type(self.aval)
+    type = property(lambda self: tensor_type(self.aval))
 
 
 class Constant(Value):

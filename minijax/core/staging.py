@@ -30,7 +30,7 @@ from .batching import batch_subtrace, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
-from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun, typed_scalar
 from .primitives import constant, convert_element_type_p
 from .util import merge_lists, partition_list, split_list
 
@@ -62,7 +62,8 @@ class JaxprBuilder:
         """An atom for a value from outside: a literal for a scalar, or else a variable."""
         aval = typeof(x)
         if isinstance(x, (np.ndarray, np.generic, int, float, complex)) and not aval.ndim:
-            return Literal(x if aval.weak_type else aval.dtype.type(x), aval)
+            value = typed_scalar(x, aval) if aval.weak_type else aval.dtype.type(x)
+            return Literal(value, aval)
         known = self._constants.get(id(x))
         if known is None:
             known = self._constants[id(x)] = (Var(aval), x)
@@ -125,10 +126,8 @@ class DynamicJaxprTrace(Trace):
     def literal(self, value, aval):
         if not aval.weak_type and typeof(value) is aval:
             return DynamicJaxprTracer(self, self.builder.constant(value))
-        # The literal must have this type when the jaxpr is evaluated: a Python number, if its type
-        # is this one, or else an array.
-        number = value if type(value) in dtypes.python_scalar_types else value.item()
-        value = number if typeof(number) is aval else Array(np.asarray(value, aval.dtype), aval)
+        # The literal must have this type when the jaxpr is evaluated.
+        value = typed_scalar(value, aval) if aval.weak_type else Array(value, aval)
         return DynamicJaxprTracer(self, Literal(value, aval))
 
     def atom(self, x) -> Atom:

@@ -20,7 +20,15 @@ from ..checks.tracebacks import hide_frames
 from ..core import dtypes
 from ..core.array import Array
 from ..core.boundary import public
-from ..core.core import ShapedArray, Tracer, eval_trace, install_methods, state, typeof
+from ..core.core import (
+    ArrayMethods,
+    ShapedArray,
+    Tracer,
+    eval_trace,
+    install_methods,
+    state,
+    typeof,
+)
 from ..core.extension import hooks
 from ..core.primitives import (
     add,
@@ -221,9 +229,8 @@ def _cut(entry, size: int, position: int) -> Cut:
         return Cut(entry.start, None, entry.stride, False, entry.known_size)
     if isinstance(entry, str):
         raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
-    dtype = getattr(entry, "dtype", None)
-    if dtype is not None and dtypes.issubdtype(dtype, np.integer) and not entry.ndim \
-            and hasattr(entry, "aval"):
+    if isinstance(entry, ArrayMethods) and dtypes.issubdtype(entry.dtype, np.integer) \
+            and not entry.ndim:
         if size == 0:
             raise IndexError(f"index is out of bounds for axis {position} with size 0")
         return Cut(entry, None, 1, True)

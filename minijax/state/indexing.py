@@ -77,7 +77,7 @@ def _entry(entry, size):
         entry = np.asarray(entry)
     staged = isinstance(state.trace, DynamicJaxprTrace)
     checks.index_entry(entry, size, staged)
-    if hasattr(entry, "aval") or isinstance(entry, np.ndarray):
+    if isinstance(entry, ArrayMethods | np.ndarray):
         return entry
     return max(-size, min(operator.index(entry), size - 1))
 

@@ -18,7 +18,7 @@ from ..core.batching import BatchTracer
 from ..core.core import ShapedArray, Trace, Tracer
 from ..core.extension import Extension, register
 from ..core.forward import JVPTracer, LinearizeTracer, Zero
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
 from ..core.tree import PyTreeDef
 from ..runtime.placements import placements
@@ -222,6 +222,8 @@ texts: dict[tuple[type, str], Callable[..., Any]] = {
     (Var, "_repr_pretty_"): repr,
     (DropVar, "__repr__"): lambda var: "_",
     (DropVar, "pretty_print"): lambda var, context, print_dtype=True: "_",
+    (TypedScalar, "__repr__"): lambda x: f"{type(x).__name__}({+x}, dtype={x.dtype.name})",
+    (TypedScalar, "__str__"): lambda x: str(+x),
     (Literal, "__repr__"): lambda literal: f"Literal({literal.val})",
     (Literal, "pretty_print"): literal_text,
     (Literal, "_repr_pretty_"): repr,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,40 @@ import pytest
 
 from tests.oracle import both, subject
 from tests.users.test_interpreters import NETWORK, VECTORS, F, f, network, same
+
+# ----------------------------------------------------------------------------------------------
+# Literals
+
+LITERALS = {"float": (lambda x: x * 2.0, 1.5), "int": (lambda x: x * 2, 3),
+            "complex": (lambda x: x * 2j, 1j), "float32": (lambda x: x * 2.0, F(1)),
+            "float16": (lambda x: x + 2, np.float16(1)), "result": (lambda x: (x, 2.0, 3), 1.0),
+            "loop": (lambda x: sum(x * n for n in range(3)), 1)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LITERALS)
+def test_a_literal_keeps_its_dtype(name):
+    """Also when the jaxpr is evaluated under another setting of 64-bit mode."""
+    function, x = LITERALS[name]
+
+    def program(jx):
+        Literal = jx.extend.core.Literal
+
+        def run():
+            closed = jx.make_jaxpr(function)(x)
+            atoms = [*closed.jaxpr.outvars, *(v for eqn in closed.eqns for v in eqn.invars)]
+            values = [v.val for v in atoms if isinstance(v, Literal)]
+            arg, evaluate = jx.numpy.asarray(x), jx.extend.core.jaxpr_as_fun(closed)
+            with jx.enable_x64(True):
+                again = [[*map(jx.numpy.asarray, evaluate(arg))], jx.jit(evaluate)(arg), jx.vmap(evaluate)(arg[None])]
+            copies = copy.deepcopy(values) + pickle.loads(pickle.dumps(values))
+            kinds = [[issubclass(type(value), kind) for kind in (int, float, complex)]
+                     for value in values if jx.typeof(value).weak_type]
+            return [str(v.dtype) for v in values + copies], kinds, [*map(float, map(abs, copies))], again
+
+        return run
+
+    both(program)
+
 
 # ----------------------------------------------------------------------------------------------
 # From jaxpr to jaxpr
