@@ -171,9 +171,7 @@ class Constant(Value):
     def __init__(self, ctx: Body, value: Any, aval: ShapedArray):
         self.ctx, self.value, self.aval = ctx, value, aval
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.ctx.constant_name(self.value, self.aval)
+    name = property(lambda self: self.ctx.constant_name(self.value, self.aval))
 
 
 # ----------------------------------------------------------------------------------------------
