@@ -56,7 +56,7 @@ SOURCES = dict(zip(SAME, SAME)) | {
     "core": "_src._names compat.traces core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
             "util errors checks.typecheck state.functions state.refs "
-            "experimental.hijax experimental.mutable_values core.batching "
+            "experimental.hijax core.batching "
             "parallel.types.varying_axes "
             "compat.jaxpr",
     "custom_batching": "custom_batching custom_rules.vmap",
@@ -66,7 +66,7 @@ SOURCES = dict(zip(SAME, SAME)) | {
     "distributed": "_src._names distributed",
     "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors",
     "effects": "core.jaxpr runtime.effect_sets state.effects",
-    "hijax": "experimental.hijax experimental.mutable_values",
+    "hijax": "experimental.hijax",
     "indexing": "lax.dynamic_slices",
     "lax.lax": "lax lax.dtypes lax.operators",
     "lax.linalg": "lax.linalg lax",

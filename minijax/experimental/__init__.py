@@ -12,5 +12,5 @@ _show_absent(__name__)
 def __getattr__(name: str) -> _Any:
     """`cur_qdd`, whose module few programs need."""
     if name == "cur_qdd":
-        return _import_module(f"{__name__}.mutable_values").cur_qdd
+        return _import_module(f"{__name__}.hijax").cur_qdd
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """Chapter 16: `jax.experimental.hijax`: values that are no arrays, as flax declares them.
 
-A `HiType` is a type of values that are no arrays, and a `MutableHiType` one of values that change.
-A `HiPrimitive` is an operation on such values, with rules that are methods of its class.
-`mutable_values.py` says how they are traced.
+A `HiPrimitive` is an operation with rules that are methods of its class. A `HiType` is a type of
+values that are no arrays. Operations on such values run in Python, and only arrays are traced: JAX
+0.11 dropped these classes again, and flax uses such values only if it is asked to.
 """
 
 from __future__ import annotations
@@ -10,22 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 from ..compat.absent import with_absent_names
 from ..core.avals import pytype_aval_mappings
-from ..core.core import Primitive, ShapedArray as ShapedArray, Tracer, install_methods, typeof
+from ..core.core import (
+    Primitive, ShapedArray as ShapedArray, Tracer, eval_trace, install_methods, state)
 from ..runtime.effect_sets import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.forward import (
-    JVPTrace,
-    Zero as Zero,
-    instantiate_zeros as instantiate_zeros,
-    primitive_jvps,
-    sums,
-)
+    Zero as Zero, instantiate_zeros as instantiate_zeros, primitive_jvps)
 from ..core.lowering import register_lowering
-from ..core.partial_eval import JaxprTrace
-from ..core.staging import DynamicJaxprTracer
 from ..core.transposition import (
     is_undefined_primal as is_undefined_primal,
     primitive_transposes,
@@ -33,8 +27,6 @@ from ..core.transposition import (
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef
-from .hi_programs import register_class
-from .mutable_values import Untraced, guarded, is_high, made, resolved, without_derivative
 
 AbstractValue = ShapedArray
 __getattr__ = with_absent_names(__name__)
@@ -48,8 +40,6 @@ class HiPrimitive(Primitive):
     `transpose(ct, *args, **params)`.
     """
 
-    is_plain = False  # whether the derivative is that of `to_lojax`
-
     def __init__(self, name: str):
         super().__init__(name, type(self).multiple_results)
         self.def_effectful_abstract_eval(self.abstract_eval)
@@ -61,25 +51,12 @@ class HiPrimitive(Primitive):
             ct, *args, **params)
 
     def bind(self, *args, **params):
-        high = any(map(is_high, args))
-        if high:
-            args = [resolved(x) if is_high(x) else without_derivative(x) for x in args]
-        # What differentiates sees the operation, and applies its rules. All others see arrays.
-        if any(map(is_differentiated, args)) or any(map(_has_type_only, args)):
-            return super().bind(*args, **params)
-        if high or self._makes_values(args, params):
-            out = made(self.to_lojax(*args, **params))
-            has_rule = type(self).jvp is not HiPrimitive.jvp and not self.is_plain
-            return guarded(out, self.name) if has_rule else out
-        return super().bind(*args, **params)
-
-    def _makes_values(self, args, params) -> bool:
-        """Whether the results of an operation on arrays are no arrays."""
-        if not args:
-            return True
-        avals, _ = type(self).abstract_eval(self, *map(typeof, args), **params)
-        avals = avals if isinstance(avals, (list, tuple)) else [avals]
-        return any(getattr(aval, "is_high", False) for aval in avals)
+        """Apply the operation: by Python if an operand is no array, as it holds arrays."""
+        types = [_types[type(x)](x) for x in args if type(x) in _types]
+        if any(ty.has_qdd for ty in types) and state.trace is not eval_trace:
+            _refuse("in a traced function, where it may change,")
+        return self.to_lojax(*args, **params) if types or not args else super().bind(
+            *args, **params)
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         """Whether the operation is on other values than arrays."""
@@ -102,73 +79,29 @@ class HiPrimitive(Primitive):
         raise NotImplementedError(f"{type(self).__name__} must define `transpose`.")
 
 
-def is_differentiated(x: Any) -> bool:
-    """Whether a value has a tangent, or is one."""
-    return isinstance(x, Tracer) and isinstance(x._trace, (JVPTrace, JaxprTrace))
+_types: dict[type, Callable] = {}  # class of values that are no arrays -> type of a value
 
 
-def _has_type_only(x: Any) -> bool:
-    """Whether `x` is traced for `eval_shape` or `make_jaxpr`, which know no arrays of a value."""
-    return isinstance(x, DynamicJaxprTracer) and getattr(x.aval, "is_high", False)
+# What the engine asks of the type of an array. Types of values may be dataclasses with such fields.
+_OF_ARRAYS = {"dtype", "ndim", "placement", "shape", "to_tangent_aval", "update", "weak_type"}
 
 
-class _NoDType:
-    """In place of the dtype of an array. It is equal to that of the same type."""
-
-    name = "hijax"
-    kind = "O"
-
-    def __init__(self, type_of_values: HiType):
-        self._type = type_of_values
-
-    def __eq__(self, other):
-        return isinstance(other, _NoDType) and self._type == other._type
-
-    def __hash__(self):
-        return hash((_NoDType, self._type))
-
-    @property
-    def dtype(self) -> Any:
-        """NumPy asks for it, where a value that is no array is taken for a constant array: one that
-        a jitted function returns, for example."""
-        raise Untraced
-
-
-# What types that do not say it answer. (They may be dataclasses, so a class attribute would be
-# the default of a field.)
-_AS_OF_A_SCALAR: dict[str, Any] = {"shape": (), "ndim": 0}
-
-
-def _sum(x: Any, y: Any) -> Any:
-    """The sum of two tangents, as their type says."""
-    hi_type: Any = typeof(x)
-    return hi_type.vspace_add(x, y)
+def _refuse(where: str) -> NoReturn:
+    raise NotImplementedError(f"A value of a type of hijax cannot be used {where} in minijax: only "
+                              "arrays are traced. Pass its arrays, `lower_val` makes them.")
 
 
 class HiType:
     """A type of values that are no arrays. Subclasses say how arrays represent a value:
-    `lo_ty()`, `lower_val(value)`, `raise_val(*arrays)`; for derivatives, `to_tangent_aval()` and
-    `vspace_add(x, y)`.
+    `lo_ty()`, `lower_val(value)`, `raise_val(*arrays)`.
     """
 
     is_high = True
     has_qdd = False
-    # What the engine asks of the type of an array.
-    dtype: Any = property(_NoDType)
-    weak_type = False
-    placement: Any = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        sums[cls] = _sum
 
     def __getattr__(self, name):
-        if name in _AS_OF_A_SCALAR:
-            return _AS_OF_A_SCALAR[name]
-        if name == "update":
-            raise NotImplementedError(
-                f"A value of type {type(self).__name__}, a type of hijax, cannot be traced in this "
-                "way in minijax. Pass arrays, `lower_val` makes them.")
+        if name in _OF_ARRAYS:
+            _refuse("in a traced function, or as an array,")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def str_short(self, short_dtypes: bool = False, **options: Any) -> str:
@@ -188,10 +121,6 @@ class MutableHiType(HiType):
 
     has_qdd = True
 
-    def lo_ty(self) -> list:
-        """The types of the arrays of a value depend on its state."""
-        raise NotImplementedError("The arrays of a value that changes are those of `lo_ty_qdd`.")
-
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     """Declare the type of the values of a class.
@@ -200,8 +129,12 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
       val_cls: the class.
       typeof_fn: from a value to its type, a `HiType`.
     """
-    pytype_aval_mappings[val_cls] = typeof_fn
-    register_class(val_cls)
+    pytype_aval_mappings[val_cls] = _types[val_cls] = typeof_fn
+
+
+def cur_qdd(x: Any) -> Any:
+    """The static part of the state of a value that changes."""
+    return x.cur_qdd()
 
 
 def _of_type(tracer: Tracer, name: str) -> Any:

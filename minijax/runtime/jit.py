@@ -27,13 +27,12 @@ from ..checks.tracebacks import hide_frames
 from ..core.array import Array
 from ..core.boundary import api_boundary
 from ..core.core import Tracer, eval_trace, state
-from ..core.extension import hooks, point
+from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import JitFunction, Program, Spec, jit_p, places_of, program_of
 from ..core.lowering import used_variables
 from ..core.staging import shapes_only
 from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
-from ..core.tree import PyTreeDef
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..pytree.names import fun_signature
@@ -168,13 +167,6 @@ def disable_jit(disable: bool = True) -> settings.Override:
 # The jitted function
 
 
-@point
-def jit_step(self, jitted: Any, step: str, usual: Callable, *args: Any) -> Any:
-    """The result of a step of the call of a jitted function: "traced", "bind", "trace" or
-    "jaxpr". `usual` is the step for arrays."""
-    return usual(*args)
-
-
 class PjitFunction(JitFunction):
     """What `jit` returns: called like the function it wraps; its methods show the stages.
 
@@ -305,9 +297,6 @@ class PjitFunction(JitFunction):
         Args:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
-        return self._step("trace", self._trace_only, args, kwargs)
-
-    def _trace_only(self, args, kwargs) -> Traced:
         call = self._call(args, kwargs)
         jaxpr, out_tree, closed = tracing = self._traced(call)
         names = jaxpr.jaxpr.debug_info
@@ -356,19 +345,7 @@ class PjitFunction(JitFunction):
         checks.have_values(jaxpr, args, without_value, passed)
         return tracing._replace(jaxpr=jaxpr)
 
-    def _step(self, step: str, usual: Callable, *args) -> Any:
-        """A step of a call: the usual one, unless an extension has another."""
-        for jit_step in hooks.jit_step:
-            return jit_step(self, step, usual, *args)
-        return usual(*args)
-
-    def jaxpr(self, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr, PyTreeDef]:
-        return self._step("jaxpr", super().jaxpr, args, kwargs)
-
     def _traced(self, call: Call) -> Tracing:
-        return self._step("traced", self._traced_arrays, call)
-
-    def _traced_arrays(self, call: Call) -> Tracing:
         if (wanted := self._options.more.placement) is not None:
             wanted.check_call(call)
         return super()._traced(call)
@@ -417,9 +394,6 @@ class PjitFunction(JitFunction):
         return params | placements().jit_params()
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
-        return self._step("bind", self._bind_arrays, call, tracing)
-
-    def _bind_arrays(self, call: Call, tracing: Tracing) -> list:
         """As in JAX, references from outside stand behind the arguments, and arrays beside them
         are constants of the jaxpr. Beside tracers, everything from outside stands in front."""
         if state.trace is eval_trace:

@@ -88,7 +88,7 @@ def test_types_of_other_values():
     both(program)
 
 
-def test_values_of_other_types_are_traced():
+def test_a_traced_function_may_close_over_values_of_other_types():
     def program(jx):
         def run():
             Point, _, norm_p = boxed(jx)
@@ -106,18 +106,44 @@ def test_names_of_hijax():
         "HiType MutableHiType VJPHiPrimitive register_hitype AbstractRef TransformedRef").split()])
 
 
-def test_what_arrays_are_needed_for():
+@pytest.mark.parametrize("use", [
+    minijax.jit, minijax.vmap, minijax.grad,
+    lambda f: lambda p: minijax.eval_shape(f, p), lambda f: lambda p: minijax.jvp(f, (p,), (p,)),
+    lambda f: lambda p: minijax.lax.scan(lambda c, x: (c, None), 0.0, p, length=3),
+    lambda f: lambda p: minijax.lax.while_loop(lambda p: f(p) < 3, lambda p: p, p),
+])
+def test_only_arrays_are_traced(use):
     Point, _, norm_p = boxed(minijax)
-    point = Point(np.ones(3, "f"), np.ones(3, "f"))
-    device = minijax.devices()[0]
-    for options in ({"in_shardings": minijax.sharding.SingleDeviceSharding(device)}, {"device": device},
-                    {"out_shardings": minijax.sharding.SingleDeviceSharding(device)}):
-        with pytest.raises(NotImplementedError, match="a value that is none"):
-            minijax.jit(lambda x: x, **options)(point)
-    for map_values in (minijax.vmap(norm_p.bind), lambda point: minijax.lax.scan(
-            lambda c, x: (c, None), 0.0, point, length=3)):
-        with pytest.raises((NotImplementedError, TypeError, ValueError)):
-            map_values(point)
+    with pytest.raises(NotImplementedError, match="only arrays are traced. Pass its arrays"):
+        use(norm_p.bind)(Point(np.float32(3), np.float32(4)))
+
+
+def test_an_operation_on_a_value_that_changes_is_not_traced():
+    hj = hijax(minijax)
+
+    class Counter:
+        value = 0
+
+        def cur_qdd(self):
+            return "count"
+
+    class CounterType(hj.MutableHiType):
+        pass
+
+    class Count(hj.HiPrimitive):
+        def to_lojax(self, counter):
+            counter.value += 1
+            return counter.value
+
+        def abstract_eval(self, counter):
+            return minijax.typeof(0), set()
+
+    hj.register_hitype(Counter, lambda counter: CounterType())
+    counter, count_p = Counter(), Count("count")
+    assert [count_p.bind(counter), count_p.bind(counter)] == [1, 2]
+    with pytest.raises(NotImplementedError, match="where it may change"):
+        minijax.jit(lambda: count_p.bind(counter))()
+    assert counter.value == 2 and minijax.experimental.cur_qdd(counter) == "count"
 
 
 def test_operations_on_pytrees_are_refused():

@@ -19,7 +19,6 @@ from ...core import dtypes
 from ...core.api_util import flatten_fun_nokwargs
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
-from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (
     ClosedJaxpr,
@@ -329,21 +328,6 @@ def parameter_names(fun) -> list[str]:
         return [*inspect.signature(fun).parameters]
     except (ValueError, TypeError):
         return []
-
-
-@point
-def control_flow(self, function: Callable, *args: Any) -> Any:
-    """The result of a loop or a branch, one of the functions `scan`, `while_loop`, `cond` and
-    `switch`; `NotImplemented` leaves it to the function."""
-    return NotImplemented
-
-
-def by_extension(function: Callable, *args: Any) -> Any:
-    """What an extension makes of a loop or a branch, or `NotImplemented`."""
-    for control_flow in hooks.control_flow:
-        if (out := control_flow(function, *args)) is not NotImplemented:
-            return out
-    return NotImplemented
 
 
 # ----------------------------------------------------------------------------------------------

@@ -59,7 +59,6 @@ from ..selection import select_n
 from .agreement import check_branches
 from .common import (
     branch_number,
-    by_extension,
     check_flow,
     check_references,
     chosen_in,
@@ -108,8 +107,6 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
     if not (callable(true_fun) and callable(false_fun)):
         return _cond_with_two_operands(pred, true_fun, false_fun, *operands)
     operands = _operands(operands, operand)
-    if (out := by_extension(cond, pred, true_fun, false_fun, operands)) is not NotImplemented:
-        return out
     pred = _predicate(pred)
     if settings.disable_jit.value and is_concrete(pred):
         return (true_fun if pred else false_fun)(*operands)
@@ -195,8 +192,6 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
         raise ValueError("Empty branch sequence: lax.switch needs at least one branch.")
     if len(branches) == 1:
         return branches[0](*operands)
-    if (out := by_extension(switch, index, branches, operands)) is not NotImplemented:
-        return out
     index = lax.clamp(np.int32(0), lax.convert_element_type(index, np.int32),
                       np.int32(len(branches) - 1))
     if settings.disable_jit.value and is_concrete(index):

@@ -43,7 +43,6 @@ from ..stacking import stack
 from .agreement import check_carry
 from .common import (
     batch_jaxpr_to,
-    by_extension,
     check_flow,
     check_references,
     evaluate_compiled,
@@ -106,9 +105,6 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
 def scan_loop(loop: str, f: Callable, init: Any, xs: Any, length: int | None = None,
               reverse: bool = False, unroll: int | bool = 1) -> Any:
     """`scan` for the function `loop`, which its error messages name."""
-    out = by_extension(scan_loop, loop, f, init, xs, length, reverse, unroll)
-    if out is not NotImplemented:
-        return out
     (carry, carry_tree), (xs_leaves, xs_tree) = tree_flatten(init), tree_flatten(xs)
     carry_avals = argument_avals(carry, loop, lambda: leaf_names("init", init))
     xs_avals = argument_avals(xs_leaves, loop, lambda: leaf_names("xs", xs))

@@ -56,7 +56,6 @@ from .common import (
     Staged,
     add_inputs,
     batch_jaxpr_to,
-    by_extension,
     check_flow,
     check_references,
     chosen_in,
@@ -108,8 +107,6 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: cond_fun and body_fun must be callable, got "
                         f"{cond_fun!r} and {body_fun!r}.")
-    if (out := by_extension(while_loop, cond_fun, body_fun, init_val)) is not NotImplemented:
-        return out
     if settings.disable_jit.value:
         try:
             return _python_loop(cond_fun, body_fun, init_val)
