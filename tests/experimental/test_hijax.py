@@ -88,7 +88,7 @@ def test_types_of_other_values():
     both(program)
 
 
-def test_a_traced_function_may_close_over_values_of_other_types():
+def test_values_of_other_types_are_traced():
     def program(jx):
         def run():
             Point, _, norm_p = boxed(jx)
@@ -109,7 +109,7 @@ def test_names_of_hijax():
 @pytest.mark.parametrize("use", [
     minijax.jit, minijax.vmap, minijax.grad,
     lambda f: lambda p: minijax.eval_shape(f, p), lambda f: lambda p: minijax.jvp(f, (p,), (p,)),
-    lambda f: lambda p: minijax.lax.scan(lambda c, x: (c, None), 0.0, p, length=3),
+    lambda f: lambda p: minijax.lax.scan(lambda c, x: (c, None), p, length=3),
     lambda f: lambda p: minijax.lax.while_loop(lambda p: f(p) < 3, lambda p: p, p),
 ])
 def test_only_arrays_are_traced(use):
