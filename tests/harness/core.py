@@ -1,15 +1,12 @@
-"""What `jax._src.core` and `jax._src.util` have besides the names that other modules give them."""
+"""What `jax._src.core` has besides the names that other modules give them."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from minijax._src._names import get_referent
+from minijax._src._names import get_referent, trace_state_clean
 from minijax.core.core import Tracer
-from minijax.source import fun_name
 
 UNDER_PUBLIC_NAMES = ("nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
                       "unsafe_get_axis_names")
@@ -20,9 +17,6 @@ def __getattr__(name: str) -> Any:
     if name in UNDER_PUBLIC_NAMES:
         return getattr(import_module("minijax.extend.core"), f"{name}_DO_NOT_USE")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-
 
 
 def is_symbolic_dim(size: Any) -> bool:
@@ -59,22 +53,6 @@ def same_referent(x: Any, y: Any) -> bool:
     return get_referent(x) is get_referent(y)
 
 
-# ----------------------------------------------------------------------------------------------
-# Lists
-
-
-def subs_list(subs: Sequence[int | None], src: Sequence, base: Sequence) -> list:
-    """Elements of `src`, by the numbers in `subs`, and in place of each `None` the next of `base`.
-
-    >>> subs_list([None, 0], ["new"], ["a"])
-    ['a', 'new']
-    """
-    given = iter(base)
-    return [src[i] if i is not None else next(given) for i in subs]
-
-
-def fun_qual_name(fun: Callable) -> str:
-    """The qualified name of a function, or of the function that a `partial` calls."""
-    while not hasattr(fun, "__qualname__") and isinstance(fun, functools.partial):
-        fun = fun.func
-    return getattr(fun, "__qualname__", None) or fun_name(fun)
+def reset_trace_state() -> bool:
+    """Whether every transformation has ended."""
+    return trace_state_clean()

@@ -1,4 +1,4 @@
-"""Counters of what the library does: a part of `jax._src.test_util`.
+"""Counters of what the library does, which replace those of JAX's `test_util.py` (`theirs.py`).
 
 `with count_…() as count:` counts within the block, in this thread, and `count()` is the number so
 far. JAX compiles each operation that it evaluates, while ours are computed by NumPy where that has
@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import minijax
+from minijax import settings
 from minijax.core.core import typeof
 from minijax.core.extension import Extension, registered
 from minijax.core.jit import programs
@@ -125,7 +127,39 @@ def _noop(fun: Callable, *args: Any, **kwargs: Any) -> Any:
 vars(_jit)["_name"], vars(_noop)["_name"] = "jit", "noop"
 JIT_IMPLEMENTATION = _jit, _noop
 
+# ----------------------------------------------------------------------------------------------
+# What else JAX's file asks of JAX's inner life
 
-def stablehlo_version_at_least(required_version: str) -> bool:
-    """Whether XLA reads this version of StableHLO: jaxlib's does."""
+
+def _always(*args: Any) -> bool:
+    """The answer to questions about versions: jaxlib is as new as this JAX."""
     return True
+
+
+stablehlo_version_at_least = pjrt_c_api_version_at_least = _always
+assert_global_configs_unchanged = contextlib.nullcontext
+_bazel_subprocess_env_patched = True  # so PYTHONPATH stays
+
+
+def device_supports_buffer_donation() -> Callable:
+    """Decorator: a test of donated arguments. All devices take them."""
+    return lambda test: test
+
+
+def request_cpu_devices(nr_devices: int) -> None:
+    """Have so many CPU devices, if they have not been counted yet."""
+    with contextlib.suppress(RuntimeError):
+        minijax.config.update("jax_num_cpu_devices", nr_devices)
+
+
+@contextlib.contextmanager
+def global_config_context(**kwds: Any) -> Iterator[None]:
+    """Settings of the process within a block."""
+    before = {name: settings.states[name].process_value for name in kwds}
+    try:
+        for name, value in kwds.items():
+            minijax.config.update(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            minijax.config.update(name, value)

@@ -13,6 +13,8 @@ int1 = uint1 = None  # there are no such types here
 default_types = {"b": lambda: np.dtype(bool), "i": dtypes.default_int_dtype,
                  "u": dtypes.default_uint_dtype, "f": dtypes.default_float_dtype,
                  "c": dtypes.default_complex_dtype}
+python_scalar_types_to_dtypes = {kind: np.dtype(x) for kind, x in zip(
+    (bool, int, float, complex), ("bool", "int64", "float64", "complex128"))}
 _weak_types = [int, float, complex]
 _bool_types = [np.dtype(bool)]
 _dtype_to_32bit_dtype = short_of

@@ -5,8 +5,13 @@
 from __future__ import annotations
 
 import abc
+import functools
 import pathlib
 from typing import Any, Protocol, runtime_checkable
+
+import jaxlib.utils as utils
+import jaxlib.weakref_lru_cache as weakref_lru_cache
+from jaxlib._jax import pytree
 
 from minijax._src._names import wait_for_tokens
 from minijax.core.api_util import ensure_index as _ensure_index
@@ -21,6 +26,14 @@ from minijax.pytree.arguments import ensure_str_tuple as _ensure_str_tuple
 from minijax.remat import checkpoint_policies as _policies
 from minijax.runtime import compilation_cache as _cache
 
+running_in_cloud_tpu_vm = False
+cuda_versions = test_event_listener = None
+
+
+@functools.cache
+def xla_primitive_callable(primitive: Any, **params: Any) -> Any:
+    """JAX's cache of compiled operations. Here it stays empty, since NumPy evaluates them."""
+
 
 class CacheInterface(abc.ABC):
     """A place where compiled programs are kept, by their keys."""
@@ -34,7 +47,6 @@ class CacheInterface(abc.ABC):
     @abc.abstractmethod
     def put(self, key: str, value: bytes) -> None:
         """Keep a program."""
-
 
 
 @runtime_checkable
@@ -62,7 +74,6 @@ def make_jax_dump_dir(out_dir_path: str) -> pathlib.Path | None:
     return path
 
 
-
 def broadcast_flattened_prefix_with_treedef(prefix_leaves: list, prefix_treedef: _PyTreeDef,
                                             full_treedef: _PyTreeDef) -> list:
     """The leaves of a prefix, each as often as the full tree has leaves at its place."""
@@ -71,25 +82,15 @@ def broadcast_flattened_prefix_with_treedef(prefix_leaves: list, prefix_treedef:
     return [leaf for leaf, subtree in zip(prefix_leaves, subtrees) for _ in _tree_leaves(subtree)]
 
 
-
-
-
 def flatten_axis_resources(what: str, tree: _PyTreeDef, shardings: Any,
                            tupled_args: bool) -> tuple:
     """The shardings of a prefix, one for each leaf of the full tree."""
     return tuple(_flatten_axes(what, tree, shardings, tupled_args=tupled_args))
 
 
-
-
-
 def close_jaxpr(jaxpr: _Jaxpr) -> _ClosedJaxpr:
     """A jaxpr without constants, as a `ClosedJaxpr`."""
     return _ClosedJaxpr(jaxpr, ())
-
-
-
-
 
 
 dots_saveable, everything_saveable = _policies.dots_saveable, _policies.everything_saveable
@@ -105,7 +106,6 @@ class _RuntimeTokens:
 
 
 runtime_tokens = _RuntimeTokens()
-
 
 
 def get_event_listeners() -> list:

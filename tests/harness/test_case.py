@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import operator
 import unittest
 
 import numpy as np
@@ -17,52 +16,6 @@ from tests.oracle import both
 
 harness.show()
 from minijax._src import test_util as jtu  # noqa: E402
-
-SAMPLERS = [getattr(jtu, f"rand_{name}") for name in (
-    "default nonzero positive small not_small small_positive uniform some_equal some_inf some_nan "
-    "some_inf_and_nan some_zero bool fullrange").split()]
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=operator.attrgetter("__name__"))
-@pytest.mark.parametrize("shape", [(2, 3), (), 4, jtu.NUMPY_SCALAR_SHAPE, jtu.PYTHON_SCALAR_SHAPE])
-def test_samplers_draw_values_of_the_type(sampler, shape):
-    for dtype in jtu.dtypes.all:
-        if jtu.is_valid_shape(shape, dtype):
-            value = sampler(np.random.RandomState(0))(shape, dtype)
-            assert np.shape(value) == ((4,) if shape == 4 else tuple(shape))
-            assert shape is jtu.PYTHON_SCALAR_SHAPE or value.dtype == dtype
-            assert shape is not jtu.PYTHON_SCALAR_SHAPE or type(value) in (bool, int, float, complex)
-
-
-def test_integers_are_in_their_range_and_unique():
-    rng = np.random.RandomState(0)
-    assert set(np.ravel(jtu.rand_int(rng, 2, 5)((50,), np.int32))) == {2, 3, 4}
-    assert sorted(jtu.rand_unique_int(rng)((5,), np.int32)) == [0, 1, 2, 3, 4]
-    indices = jtu.rand_indices_unique_along_axis(rng)(7, (2, 5, 3), 1)
-    assert indices.shape == (2, 5, 3)
-    assert all(len(set(row % 7)) == 5 for row in np.moveaxis(indices, 1, -1).reshape(-1, 5))
-
-
-def test_types_in_words():
-    assert jtu.format_shape_dtype_string((2, 3), np.float32) == "float32[2,3]"
-    assert jtu.format_shape_dtype_string(3, np.float32) == "float32[3,]"
-    assert jtu.format_shape_dtype_string(jtu.PYTHON_SCALAR_SHAPE, np.int32) == "pyint32"
-
-
-def test_the_plane_has_its_edges():
-    grid = jtu.complex_plane_sample(np.complex64, 0, 3)
-    assert grid.shape == (9, 3)
-    assert {float(x) for x in grid.imag[:, 1]} == {
-        -np.inf, float(np.finfo("f").min), float(np.finfo("f").max), np.inf, 0.0,
-        *(s * float(x) for s in (1, -1) for x in (np.finfo("f").tiny, grid.imag[6, 1]))}
-
-
-def test_cases_of_a_product():
-    cases = jtu.sample_product_testcases([{"a": 1, "b": 2}, {"a": 3, "b": 4}], c=range(50))
-    assert len(cases) == 10
-    assert all(case["b"] == case["a"] + 1 and case["c"] < 50 for case in cases)
-    few = jtu.sample_product_testcases(x=[1, 2], y=[3])
-    assert sorted(case["x"] for case in few) == [1, 2]
 
 
 def count(counter, act):
@@ -197,17 +150,6 @@ def test_bwd_checks_can_be_switched_off():
     f.defvjp(lambda x, y: (x, None), lambda _, g: (jnp.zeros(3), jnp.zeros(3)))
     with config.disable_bwd_checks(True):
         assert jax.grad(lambda x, y: f(x, y).sum(), 1)(jnp.ones(3), jnp.ones(4)).shape == (3,)
-
-
-def test_small_functions_of_util():
-    def answers(jx):
-        util = jx._src.util
-        return (util.tuple_insert((1, 2), 1, 9), util.tuple_delete((1, 2, 3), 1),
-                util.tuple_update((1, 2), 0, 9), util.subvals((1, 2), [(1, 5)]),
-                util.unzip3([(1, 2, 3), (4, 5, 6)]), util.concatenate([[1], [2, 3]]),
-                util.curry(lambda x, y: x - y)(5)(3))
-
-    both(lambda jx: lambda: answers(jx))
 
 
 def test_jaxprs_can_be_written_to():

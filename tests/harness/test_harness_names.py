@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
@@ -16,10 +14,6 @@ harness.show()
 
 X = np.arange(24, dtype="float32").reshape(2, 3, 4)
 FULL = np.sin(X ** 2)  # of full rank
-
-
-def private(jx, name):
-    return import_module(f"{jx.__name__}._src.{name}")
 
 
 def test_svd_without_an_algorithm():
@@ -37,18 +31,6 @@ def test_conj_of_any_dtype(dtype):
     """The parameter only matters to JAX's transposition."""
     both(lambda jx: lambda x: (jx.lax.conj_p.bind(x), jx.jit(jx.vmap(jx.lax.conj_p.bind))(x)),
          X[0].astype(dtype))
-
-
-def test_lists_and_axes():
-    def program(jx):
-        util = private(jx, "util")
-        return (util.flatten([[1], [2, 3]]), util.unflatten([1, 2, 3], [1, 2]),
-                util.canonicalize_axis_tuple((0, -1), 3), util.canonicalize_axis_tuple(None, 2),
-                util.canonicalize_axis_tuple((0, 0), 3, allow_duplicate=True))
-
-    both(lambda jx: lambda: program(jx))
-    both(lambda jx: lambda: private(jx, "util").canonicalize_axis_tuple((0, -3), 3),
-         raises=ValueError)
 
 
 # ----------------------------------------------------------------------------------------------

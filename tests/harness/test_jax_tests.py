@@ -175,24 +175,6 @@ def lowering_rules_of_unknown_platforms(jx):
 
 
 @row
-def results_kept_while_an_argument_lives(jx):
-    util = private(jx, "util")
-
-    class Owner:
-        pass
-
-    calls = []
-    f = util.weakref_lru_cache(lambda owner, n: calls.append(n) or len(calls))
-    owner = Owner()
-    first = [f(owner, 1), f(owner, 1), f(owner, 2)]
-    f.evict_weakref(owner)
-    again = f(owner, 1)
-    f.cache_clear()
-    last, info = f(owner, 1), f.cache_info()
-    return first, again, last, info.hits, info.misses, info.currsize
-
-
-@row
 def programs_as_hlo_say_where_operations_come_from(jx):
     lowered = jx.jit(jx.named_scope("layer")(lambda x: jx.numpy.sin(x))).lower(1.0)
     return [re.findall(r'op_name="([^"]*sin)"', lowered.as_text("hlo", debug_info=debug_info))
