@@ -13,7 +13,7 @@ from ..core.batching import primitive_batchers
 from ..core.boundary import public
 from ..core.core import ShapedArray, typeof
 from ..core.forward import instantiate_zeros, primitive_jvps, zeros
-from ..core.lowering import ints_text, register_lowering, typed_text
+from ..core.lowering import Constant, Module, emit, ints_text, register_lowering, typed_text
 from ..core.primitives import (
     add,
     all_weak,
@@ -352,10 +352,23 @@ primitive_batchers[dynamic_update_slice_p] = _batch_dynamic_update_slice
 # Lowering
 
 
+def _within(ctx, starts, shape, sizes):
+    """The starts, moved into bounds. StableHLO moves them anyway, but XLA does not where it joins
+    two slices (openxla/xla#49121), or updates an array that is sharded (openxla/xla#49118)."""
+    for start, size, length in zip(starts, sizes, shape):
+        last = builtins.min(length - size, np.iinfo(start.aval.dtype).max)
+        if type(start) is Constant:
+            yield ctx.constant(np.clip(start.value, 0, last), start.aval)
+        else:
+            low, high = [ctx.constant(bound, start.aval) for bound in (0, last)]
+            yield emit(ctx, "clamp", low, start, high)
+
+
 def _lower_dynamic_slice(ctx, x, *starts, slice_sizes):
     (out,) = ctx.avals_out
     if not starts:
         return x
+    starts = _within(ctx, starts, x.aval.shape, slice_sizes)
     options = f", sizes = {ints_text(slice_sizes)}"
     return ctx.op(typed_text("dynamic_slice", [x, *starts], out, options), out)
 
@@ -364,6 +377,8 @@ def _lower_dynamic_update_slice(ctx, x, update, *starts):
     (out,) = ctx.avals_out
     if not starts:
         return update
+    if ctx.module.attributes != Module.attributes:  # on several devices
+        starts = _within(ctx, starts, x.aval.shape, update.aval.shape)
     return ctx.op(typed_text("dynamic_update_slice", [x, update, *starts], out), out)
 
 

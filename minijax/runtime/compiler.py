@@ -83,13 +83,26 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     if "channel_handle" in text:  # XLA fails at collectives of several ranks on one device without
         build = options.executable_build_options
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    where, compile_and_load = _jax.DeviceList(devices), compiler_of(devices[0].client)
-    if callbacks:  # the overload for text takes no functions
-        return client.loaded(compile_and_load, _parse(text), where, options, list(callbacks))
-    compile = functools.partial(client.loaded, compile_and_load, text, where, options)
-    for cache in hooks.program_cache:
+    compile = functools.partial(_compile, text, options, devices, callbacks)
+    for cache in () if callbacks else hooks.program_cache:
         return cache.load_or_compile(compile, text, options, devices)
     return compile()
+
+
+def _compile(text, options, devices, callbacks):
+    """Compile a module, and compile it again if the optimised program is known to be wrong."""
+    def compile():
+        # The overload for text takes no functions.
+        module, *more = (_parse(text), [*callbacks]) if callbacks else (text,)
+        return client.loaded(compiler_of(devices[0].client), module, _jax.DeviceList(devices),
+                             options, *more)
+
+    loaded = compile()
+    flags = avoiding_flags(text, devices[0].platform, functools.partial(_optimised, loaded))
+    if not flags.keys() <= dict(options.env_option_overrides).keys():
+        options.env_option_overrides = [*options.env_option_overrides, *flags.items()]
+        return compile()
+    return loaded
 
 
 def backend_compile_and_load(client: Any, *args: Any) -> Any:
@@ -232,4 +245,8 @@ def cost_analysis(executable: Executable) -> dict[str, float]:
 
 def hlo_text(executable: Executable) -> str:
     """The optimised program."""
-    return "\n".join(module.to_string() for module in executable.loaded.hlo_modules())
+    return _optimised(executable.loaded)
+
+
+def _optimised(loaded):
+    return "\n".join(module.to_string() for module in loaded.hlo_modules())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -22,6 +23,8 @@ class WrongProgram(NamedTuple):
     flags: XLA's options that avoid it.
     default: XLA's own options, for a trial.
     trial: a program in Python that prints "right" if its result is right.
+    is_wrong: whether the optimised program shows it. A program that does is compiled again, with
+      the flags. Without this function, programs with the patterns get the flags at once.
     """
 
     what: str
@@ -29,6 +32,24 @@ class WrongProgram(NamedTuple):
     flags: dict[str, Any]
     default: dict[str, Any]
     trial: str
+    is_wrong: Callable[[str], bool] | None = None
+
+
+def overwrites_what_it_reads(hlo: str) -> bool:
+    """Whether a fused computation updates a slice of its parameter in place, and reads the same
+    parameter elsewhere. XLA does not see this if the update sees the parameter in another shape."""
+    return any(_reads_elsewhere(computation, update[1])
+               for computation in hlo.split("\n}") if "ENTRY" not in computation
+               for update in re.finditer(r"dynamic-update-slice\(%([^,]+),", computation))
+
+
+def _reads_elsewhere(computation: str, updated: str) -> bool:
+    """Whether `updated` is another shape of a parameter that has more uses."""
+    source = re.search(rf"%{re.escape(updated)} = \S+ bitcast\(%([^)]+)\)", computation)
+    if source is None or f"%{source[1]} = " not in computation:
+        return False
+    uses = re.findall(rf"%{re.escape(source[1])}(?:[,)]| = \S+ parameter)", computation)
+    return len(uses) > 2  # its definition and the bitcast are two
 
 
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
@@ -49,8 +70,15 @@ print("right" if compiled(f)(x)[-1] == x[-1, 0] ** 2 else "wrong")"""),
 f = lambda o, a: jnp.log(jnp.maximum(jnp.sum(o[(...,) + (None,) * 5] * a, axis=2), 1e-16))
 out = compiled(f)(np.ones((10, 4, 6), np.float32), np.ones((10, 4, 6, 9, 9, 9, 9, 9), np.float32))
 print("right" if np.allclose(out, np.log(6.0)) else "wrong")"""),
+    WrongProgram(
+        "a slice of an array, written to another place in it, and reshaped (openxla/xla#49176)",
+        (r"stablehlo\.(dynamic_update_slice|scatter)",),
+        {"xla_disable_hlo_passes": "algsimp"}, {"xla_disable_hlo_passes": ""}, """
+f = lambda x: x.at[1:].set(x[:-1])[None]
+print("right" if compiled(f)(np.arange(8))[0, -1] == 6 else "wrong")""",
+        overwrites_what_it_reads),
 )
-_SEARCHES = [(tuple(re.compile(p).search for p in wrong.patterns), wrong.flags)
+_SEARCHES = [(wrong, tuple(re.compile(p).search for p in wrong.patterns))
              for wrong in WRONG_PROGRAMS]
 
 
@@ -65,10 +93,16 @@ compiled = lambda f: jax.jit(f, compiler_options={flags!r})
     return subprocess.run(command, capture_output=True, text=True).stdout == "right\n"
 
 
-def avoiding_flags(text: str, platform: str = "cpu") -> dict[str, Any]:
-    """XLA's options for a StableHLO module, so that it is compiled rightly; most need none."""
+def avoiding_flags(text: str, platform: str = "cpu",
+                   optimised: Callable[[], str] | None = None) -> dict[str, Any]:
+    """XLA's options for a StableHLO module, so that it is compiled rightly; most need none.
+
+    `optimised` returns the text of the program that XLA made of it, if there is one already.
+    """
     flags: dict[str, Any] = {}
-    for searches, avoiding in _SEARCHES:
-        if platform == "cpu" and all(search(text) for search in searches):
-            flags |= avoiding
+    for wrong, searches in _SEARCHES:
+        if ((wrong.is_wrong is None) == (optimised is None) and platform == "cpu"
+                and all(search(text) for search in searches)
+                and (wrong.is_wrong is None or wrong.is_wrong(optimised()))):
+            flags |= wrong.flags
     return flags
