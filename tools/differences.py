@@ -337,6 +337,9 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.grad(jax.grad(jnp.i0))(0.0)", "jax.grad(jax.lax.digamma)(-16.5)",
         "jax.jvp(jnp.arccosh, (-2 + 1j,), (1 + 0j,))[1]",
         "jax.jvp(jnp.sign, (-2 + 1j,), (1 + 0j,))[1]"],
+    "the cosine in the gradient of a sine with an accuracy has that accuracy; JAX's only in jvp": [
+        "str(jax.make_jaxpr(jax.grad(lambda x: jax.lax.sin(x, accuracy=jax.lax.AccuracyMode."
+        "HIGHEST)))(1.0))"],
     "a complex number is true if any part of it is, as in NumPy; JAX drops the imaginary parts": [
         "jnp.any(np.array([1j]))", "jnp.all(np.complex64(1j))",
         "jnp.piecewise(jnp.arange(2.), [jnp.array([1j, 0])], [1, 2])"],

@@ -170,9 +170,14 @@ def defjvp2(primitive: Primitive, *rules: Callable | None) -> None:
     primitive_jvps[primitive] = functools.partial(_sum_of_parts, primitive, rules)
 
 
+# primitive -> the rules, as for `defjvp2`, of an operation of which the user asks more: `accuracy`.
+asked_jvps: dict[Primitive, tuple] = {}
+
+
 def _sum_of_parts(primitive, rules, primals, tangents, **params):
     """The JVP rule that `defjvp2` enters: one part for each tangent that is not zero."""
     ans = primitive.bind(*primals, **params)
+    rules = asked_jvps.get(primitive, rules) if params else rules
     parts = [rule(t, ans, *primals, **params) for rule, t in zip(rules, tangents)
              if rule is not None and type(t) is not Zero]
     tangent_out = functools.reduce(add_tangents, parts) if parts else Zero.from_primal_value(ans)

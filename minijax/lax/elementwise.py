@@ -18,7 +18,7 @@ from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.evaluation import divide, in_bytes
-from ..core.forward import broadcast_tangent, defjvp2
+from ..core.forward import asked_jvps, broadcast_tangent, defjvp2, primitive_jvps
 from ..core.jaxpr import Literal
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
 from ..core.lowering import convert as emit_convert
@@ -71,6 +71,7 @@ from .families import (
     unary_function,
     unary_row,
 )
+from .precision import AccuracyMode
 from .rounding import floor, sign
 from .selection import fill_trailing, select
 
@@ -194,12 +195,12 @@ def _rsqrt(x):
     return divide(np.ones_like(root), root)
 
 
-def _lower_exp2(ctx, x):
+def _lower_exp2(ctx, x, **accuracy):
     log2 = ctx.constant(x.aval.dtype.type(math.log(2)), x.aval)
     return emit(ctx, "exponential", emit(ctx, "multiply", log2, x))
 
 
-def _lower_logistic(ctx, x):
+def _lower_logistic(ctx, x, **accuracy):
     one = ctx.constant(1, x.aval)
     exp_of_minus = emit(ctx, "exponential", emit(ctx, "negate", x))
     return emit(ctx, "divide", one, emit(ctx, "add", one, exp_of_minus))
@@ -257,6 +258,39 @@ logistic_p, logistic = unary_row(
     "logistic", INEXACT, _logistic, "Elementwise logistic sigmoid: 1 / (1 + exp(-x)).",
     lowering=_lower_logistic,
     jvp_of_result=lambda t, y, x: mul(t, mul(y, sub(one_like(x), y))))
+
+# The derivatives where the user asks for an accuracy. The usual formulas of `tanh`, `logistic` and
+# `expm1` subtract numbers that are nearly equal, far from 0; these formulas do not.
+
+
+def _slope_of_tanh(x, accuracy):
+    """4 s(2x) s(-2x), where s is the logistic function."""
+    above, below = (logistic(mul(const_like(x, n), x), accuracy=accuracy) for n in (2, -2))
+    return mul(const_like(x, 4), mul(above, below))
+
+
+_EXACT_SLOPES = {
+    tanh_p: lambda y, x, accuracy: _slope_of_tanh(x, accuracy),
+    logistic_p: lambda y, x, accuracy: mul(y, logistic(neg(x))),
+    expm1_p: lambda y, x, accuracy: exp(x, accuracy=accuracy)}
+
+
+def _jvp_with_accuracy(plain, exact):
+    """The rule of a primitive that has `plain` as its rule, and a slope that is more exact."""
+    def rule(t, y, x, accuracy):
+        if exact and accuracy is AccuracyMode.HIGHEST:
+            return mul(t, exact(y, x, accuracy))
+        return plain(t, y, x)
+
+    return rule
+
+
+for primitive in (cbrt_p, exp_p, exp2_p, expm1_p, log_p, log1p_p, logistic_p, rsqrt_p, sqrt_p,
+                  tan_p, tanh_p):
+    (plain,) = primitive_jvps[primitive].args[1]
+    asked_jvps[primitive] = (_jvp_with_accuracy(plain, _EXACT_SLOPES.get(primitive)),)
+asked_jvps[sin_p] = (lambda t, y, x, accuracy: mul(t, cos(x, accuracy=accuracy)),)
+asked_jvps[cos_p] = (lambda t, y, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),)
 
 
 # ----------------------------------------------------------------------------------------------

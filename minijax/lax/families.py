@@ -32,7 +32,7 @@ from ..core.primitives import (
 from ..core.staging import jaxpr_of
 from ..runtime.dispatch import apply_primitive
 from ..text.naming import named
-from .precision import AccuracyMode, Tolerance, is_accuracy
+from .precision import AccuracyMode, Tolerance, is_default_accuracy
 from .selection import select
 
 # Kinds of element types, besides those of the starters.
@@ -106,7 +106,7 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     """The public function of a primitive of one operand."""
     name, has_accuracy = primitive.name, primitive.name in _WITH_ACCURACY
     if has_accuracy:
-        may_be_asked(primitive, "accuracy", is_accuracy)
+        may_be_asked(primitive, "accuracy", is_default_accuracy)
 
     apply = direct_unary(primitive)
 
@@ -133,18 +133,18 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
 
         Args:
           x: an array of any shape; dtype {kinds}.
-          accuracy: how exactly; on the CPU there is one way.
+          accuracy: how exactly. On the CPU there is one way to compute the value; the derivatives
+            of `tanh`, `logistic` and `expm1` keep their digits if it is `AccuracyMode.HIGHEST`.
 
         Returns:
           an array of the shape of `x`.
 
         Raises:
           TypeError: another dtype.
+          NotImplementedError: an accuracy that is neither a mode nor a tolerance.
         """
         try:
-            if accuracy is not None:
-                is_accuracy(accuracy)
-            return apply(x)
+            return apply(x) if accuracy is None else primitive.bind(x, accuracy=accuracy)
         except Exception as error:
             hide_frames(error)
             raise

@@ -1,7 +1,8 @@
 """Chapter 9: how exactly to compute, where a machine has several ways.
 
 The CPU has one: there, the accuracy of a function and the `Precision` of a product of matrices
-change nothing.
+change no value. An accuracy changes derivatives: some rules have a formula that is more exact, and
+slower.
 """
 
 from __future__ import annotations
@@ -91,15 +92,15 @@ class Tolerance:
         self.atol, self.rtol, self.ulps = atol, rtol, ulps
 
 
-def is_accuracy(accuracy) -> bool:
-    """Whether this is an accuracy: `None`, a mode or a tolerance. All are met in one way.
+def is_default_accuracy(accuracy) -> bool:
+    """Whether this asks for nothing, as `None` does; a mode or a tolerance asks for something.
 
     Raises:
       NotImplementedError: it is anything else.
     """
     if not isinstance(accuracy, AccuracyMode | Tolerance | None):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")
-    return True
+    return accuracy is None
 
 
 def canonical_precision(precision) -> Any:

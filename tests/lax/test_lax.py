@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax import lax
 from tests.oracle import jax
 from tests.oracle.compare import both
 
@@ -130,6 +131,46 @@ SURVIVORS = {
 @pytest.mark.parametrize("name", SURVIVORS)
 def test_survivors(name):
     both(lambda m: lambda: SURVIVORS[name](m))
+
+
+ACCURATE = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
+
+
+@pytest.mark.parametrize("mode", ["HIGHEST", "DEFAULT"])
+@pytest.mark.parametrize("name", ACCURATE)
+def test_accuracy_in_derivatives(name, mode):
+    def program(m):
+        def f(x):
+            return getattr(m.lax, name)(x, accuracy=m.lax.AccuracyMode[mode])
+
+        def all_of_it(x, t):
+            jvp = m.jvp(f, (x,), (t,))
+            if name in ("sin", "cos"):  # the derivative of JAX's sine in a gradient has no accuracy
+                return jvp
+            return jvp, m.grad(m.grad(f))(x), m.vmap(m.grad(f))(m.numpy.stack([x, t]))
+
+        x = np.float32(0.3), np.float32(1.5)
+        return lambda: (all_of_it(*x), m.jit(all_of_it)(*x), str(m.make_jaxpr(all_of_it)(*x)))
+
+    both(program)
+
+
+def test_accuracy_where_digits_are_lost():
+    """Closed forms: 1 / cosh² 20, s(40) s(-40) for the logistic function s, and e⁻⁴⁰."""
+    highest, cases = lax.AccuracyMode.HIGHEST, {
+        lax.tanh: (20.0, 1 / np.cosh(20.0) ** 2), lax.expm1: (-40.0, np.exp(-40.0)),
+        lax.logistic: (40.0, np.exp(-40.0) / (1 + np.exp(-40.0)) ** 2),
+        lax.sin: (3.0, np.cos(3.0))}
+    with minijax.enable_x64():
+        for f, (x, slope) in cases.items():
+            def g(x, f=f):
+                return f(x, accuracy=highest)
+
+            for found in (minijax.grad(g)(x), minijax.jit(minijax.grad(g))(x), minijax.jvp(g, (x,), (1.0,))[1],
+                          minijax.linearize(minijax.jit(g), x)[1](1.0)):
+                np.testing.assert_allclose(found, slope, rtol=1e-15)
+    assert "cos[accuracy=AccuracyMode.HIGHEST]" in str(
+        minijax.make_jaxpr(minijax.grad(lambda x: lax.sin(x, accuracy=highest)))(1.0))
 
 
 def test_accuracy_and_result_type():
