@@ -1,7 +1,5 @@
 """`python -m minijax`: the command line."""
 
-from __future__ import annotations
-
 import sys
 
 from .cli.main import main

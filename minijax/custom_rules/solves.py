@@ -123,8 +123,7 @@ def _root_jvp(const_lengths, jaxprs, primals, tangents):
     f_jaxpr, _, tangent_jaxpr = jaxprs
     solution, aux = split_list(_custom_root(const_lengths, jaxprs, *primals),
                                [len(f_jaxpr.out_avals)])
-    _, rhs = jvpfun(lambda *consts: jaxpr_as_fun(f_jaxpr)(*consts, *solution), f_consts,
-                      f_tangents)
+    _, rhs = jvpfun(lambda *consts: jaxpr_as_fun(f_jaxpr)(*consts, *solution), f_consts, f_tangents)
     rhs = [*map(instantiate_zeros, rhs)]
     solution_dot = [*map(neg, jaxpr_as_fun(tangent_jaxpr)(*tangent_consts, *solution, *rhs))]
     aux_dot = [instantiate_zeros(Zero.from_primal_value(x)) for x in aux]

@@ -417,8 +417,7 @@ def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
 
     primitive.def_impl(evaluate)
     sees_to_places.add(primitive)
-    primitive.def_effectful_abstract_eval(
-        lambda *avals, **params: ([], {callback_of(**params)[1]}))
+    primitive.def_effectful_abstract_eval(lambda *avals, **params: ([], {callback_of(**params)[1]}))
     primitive_jvps[primitive] = lambda primals, tangents, **params: (
         primitive.bind(*primals, **params), [])
     primitive_batchers[primitive] = unrolled_batching(primitive)

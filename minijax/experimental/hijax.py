@@ -47,8 +47,7 @@ class HiPrimitive(Primitive):
         register_lowering(self, lower_fun(self.impl, self.multiple_results))
         primitive_jvps[self] = lambda primals, tangents, **params: self.jvp(
             primals, tangents, **params)
-        primitive_transposes[self] = lambda ct, *args, **params: self.transpose(
-            ct, *args, **params)
+        primitive_transposes[self] = lambda ct, *args, **params: self.transpose(ct, *args, **params)
 
     def bind(self, *args, **params):
         """Apply the operation: by Python if an operand is no array, as it holds arrays."""

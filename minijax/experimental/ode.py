@@ -276,8 +276,7 @@ def _backward(func, rtol, atol, mxstep, hmax, residuals, cts):
 
     with default_matmul_precision("highest"):
         start = cts[-1], jnp.zeros((), ts.dtype), tree_map(jnp.zeros_like, args)
-        (y_ct, t0_ct, args_ct), ts_ct = scan(to_time_before, start,
-                                             jnp.arange(len(ts) - 1, 0, -1))
+        (y_ct, t0_ct, args_ct), ts_ct = scan(to_time_before, start, jnp.arange(len(ts) - 1, 0, -1))
     return y_ct, jnp.concatenate([t0_ct[None], ts_ct[::-1]]), *args_ct
 
 

@@ -17,5 +17,4 @@ def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any,
     >>> shard_map(lambda x: x + 1, mesh, jax.P("i"), jax.P("i"))(jnp.arange(2)).tolist()
     [1, 2]
     """
-    return _new.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
-                          check_vma=check_rep)
+    return _new.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

@@ -69,8 +69,7 @@ def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
 
     Masks are arrays of integers already, and `...` is written out; `True` and `False` remain.
     """
-    raw = [_array_entry(entry, position) for position, entry in
-           enumerate(indexing.as_tuple(index))]
+    raw = [_array_entry(entry, position) for position, entry in enumerate(indexing.as_tuple(index))]
     spans = [_span(entry) for entry in raw]
     given = sum(spans)
     if sum(entry is Ellipsis for entry in raw) > 1:
@@ -125,8 +124,7 @@ def array_of_list(values):
     if not any(isinstance(x, ArrayMethods) for x in _elements(values)):
         return coerce_to_array(values)
     dtype = result_type(*_elements(values))
-    rows = [array_of_list(x) if isinstance(x, (list, tuple)) else ensure_array(x)
-            for x in values]
+    rows = [array_of_list(x) if isinstance(x, (list, tuple)) else ensure_array(x) for x in values]
     return concatenate([expand_dims(convert(row, dtype), (0,)) for row in rows], 0)
 
 

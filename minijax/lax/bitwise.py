@@ -1,7 +1,5 @@
 """Chapter 9: logic and shifts, bit by bit."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core.forward import defjvp_zero

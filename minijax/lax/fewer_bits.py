@@ -54,8 +54,7 @@ def bits_of(dtype) -> dict[str, int]:
 
 
 deflinear_jvp(reduce_precision_p)
-deftranspose(reduce_precision_p,
-             lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
+deftranspose(reduce_precision_p, lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
 defvectorized(reduce_precision_p)
 register_lowering(reduce_precision_p, _lower_reduced)
 

@@ -5,8 +5,6 @@ https://dlmf.nist.gov/8.17.E22. It converges fast for x < (a + 1) / (a + b + 2);
 I(a, b, x) = 1 - I(b, a, 1 - x) helps.
 """
 
-from __future__ import annotations
-
 import math
 
 from ..core import dtypes

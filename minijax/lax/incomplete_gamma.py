@@ -291,8 +291,7 @@ def _or_nan(function: Callable, a, x):
 
 
 igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))
-random_gamma_grad_p = special_primitive(
-    "random_gamma_grad", 2, _in_double(_movement), never_weak)
+random_gamma_grad_p = special_primitive("random_gamma_grad", 2, _in_double(_movement), never_weak)
 random_gamma_grad_by_a_p = special_primitive(
     "random_gamma_grad_by_a", 2, _in_double(_movement_by_a))
 

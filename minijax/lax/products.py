@@ -5,8 +5,6 @@ an object that names the types to compute in. Its `multiply` evaluates the produ
 lowering rule here converts to these types before and after.
 """
 
-from __future__ import annotations
-
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import dot_general_p

@@ -200,8 +200,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
         out = known(*flat, dimensions)
         return convert(out, typeof(out).dtype, weak)
     jaxpr, out_tree = reducer_jaxpr("reduce", computation, tree, tuple(map(typeof, inits)))
-    outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr,
-                         dimensions=dimensions)
+    outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr, dimensions=dimensions)
     return out_tree.unflatten(outs)
 
 

@@ -1,7 +1,5 @@
 """Chapter 9: functions that are constant between their steps: rounding, signs, tests."""
 
-from __future__ import annotations
-
 import enum
 import functools
 
@@ -45,8 +43,7 @@ def _lower_sign(ctx, x):
     return emit_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-floor_p, floor = unary_row("floor", FLOAT, np.floor, "Elementwise rounding down.",
-                           lowering="floor")
+floor_p, floor = unary_row("floor", FLOAT, np.floor, "Elementwise rounding down.", lowering="floor")
 ceil_p, ceil = unary_row("ceil", FLOAT, np.ceil, "Elementwise rounding up.", lowering="ceil")
 sign_p, sign = unary_row("sign", NUMBER, _sign,
                          "Elementwise sign: -1, 0 or 1 (for complex x, x / abs(x)).",

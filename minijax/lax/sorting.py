@@ -201,8 +201,7 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"{num_keys=} must be between 1 and {len(operands)}, the operands' number")
     dimension = canonical_axis(dimension, typeof(operands[0]).ndim)
-    outs = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable),
-                       num_keys=num_keys)
+    outs = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=num_keys)
     return tuple(outs) if isinstance(operand, Sequence) else outs[0]
 
 

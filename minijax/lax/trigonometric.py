@@ -1,7 +1,5 @@
 """Chapter 11: hyperbolic functions, and the inverses of the trigonometric ones. One row each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core.core import typeof

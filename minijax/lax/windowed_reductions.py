@@ -238,8 +238,7 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     known = _known_primitive(computation, inits)
     if known is not None:
         return known.bind(*operands, **windows)
-    closed, out_tree = reducer_jaxpr("reduce_window", computation, tree,
-                                     tuple(map(typeof, inits)))
+    closed, out_tree = reducer_jaxpr("reduce_window", computation, tree, tuple(map(typeof, inits)))
     outs = reduce_window_p.bind(*operands, *inits, jaxpr=closed.jaxpr, consts=tuple(closed.consts),
                                 **windows)
     return out_tree.unflatten(outs)

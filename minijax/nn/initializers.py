@@ -236,8 +236,7 @@ def _complex_draw(key, shape, dtype, radius: Callable):
     return r * jnp.exp(1j * angle)
 
 
-def _family(name: str, who: str, scale: float, mode: Mode,
-            distribution: Distribution) -> Callable:
+def _family(name: str, who: str, scale: float, mode: Mode, distribution: Distribution) -> Callable:
     """The function `name`: `variance_scaling` with a scale, a mode and a distribution."""
     @named(name, who=who, row=f"{scale}, {mode!r}, {distribution!r}")
     @public

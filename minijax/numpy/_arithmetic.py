@@ -1,7 +1,5 @@
 """Chapter 12: powers, quotients, remainders and shifts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

@@ -107,8 +107,7 @@ def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None)
 
 
 @public
-def histogram(a, bins=10, range: Sequence | None = None, weights=None,
-              density: bool | None = None):
+def histogram(a, bins=10, range: Sequence | None = None, weights=None, density: bool | None = None):
     """How many numbers are in each bin.
 
     Args:

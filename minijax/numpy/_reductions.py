@@ -73,8 +73,7 @@ def _to_bool(x):
     return to_bool(x) if complex_input(x) else convert(x, np.dtype(bool))
 
 
-SUM = Reduction("sum", reduce_sum_p, lax.add, 0, _to_numeric,
-                (red.reduce_or_p, bitwise.bitwise_or))
+SUM = Reduction("sum", reduce_sum_p, lax.add, 0, _to_numeric, (red.reduce_or_p, bitwise.bitwise_or))
 PROD = Reduction("prod", red.reduce_prod_p, lax.mul, 1, _to_numeric,
                  (red.reduce_and_p, bitwise.bitwise_and))
 MAX = Reduction("max", reduce_max_p, lax.max, -np.inf, may_be_empty=False)

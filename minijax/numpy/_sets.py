@@ -254,8 +254,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
     [True, False, True]
     """
     element, test_elements = ensure_arraylikes("isin", element, test_elements)
-    found = _in1d(element, test_elements, invert=invert, method=method,
-                  assume_unique=assume_unique)
+    found = _in1d(element, test_elements, invert=invert, method=method, assume_unique=assume_unique)
     return found.reshape(element.shape)
 
 

@@ -54,8 +54,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     axes = tuple(range(ndim)) if axis is None else tuple(
         canonical_axis(d, ndim) for d in ensure_index_tuple(axis))
     largest = _reductions.max(a.real, axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
-    largest = stop_gradient_p.bind(
-        select(isfinite(largest), largest, full_like(largest, 0)))
+    largest = stop_gradient_p.bind(select(isfinite(largest), largest, full_like(largest, 0)))
     shift = largest if keepdims else expand_dims(largest, axes)
     exps = lax.exp(lax.sub(a, shift.astype(a.dtype)))
     total = (exps if b is None else lax.mul(exps, b)).sum(axis=axes, keepdims=keepdims, where=where)

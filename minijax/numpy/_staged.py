@@ -1,6 +1,4 @@
 """Chapter 12: functions that are one `jit` equation when traced, and plain Python when not."""
 
-from __future__ import annotations
-
 from ..lax.staged import compiled as compiled
 from ..lax.staged import staged as staged

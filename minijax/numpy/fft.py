@@ -186,8 +186,7 @@ def _row(name: str, kind: FftType, what: str, size: str, errors: str = "") -> tu
 
 _OF_TRANSFORM, _OF_RESULT = "of the transform", "of the result"
 
-fft, fft2, fftn = _row(
-    "fft", FftType.FFT, "The discrete Fourier transform", _OF_TRANSFORM)
+fft, fft2, fftn = _row("fft", FftType.FFT, "The discrete Fourier transform", _OF_TRANSFORM)
 ifft, ifft2, ifftn = _row(
     "ifft", FftType.IFFT, "The inverse of the discrete Fourier transform", _OF_TRANSFORM)
 rfft, rfft2, rfftn = _row(

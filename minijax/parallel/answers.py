@@ -4,8 +4,6 @@
 has several parts, such as `join`, asks one function for each part of a placement.
 """
 
-from __future__ import annotations
-
 from ..core.extension import Extension, register
 from ..runtime.placements import AllPlacements
 from .meshes.layouts import format_of_struct

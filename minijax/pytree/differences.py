@@ -10,9 +10,7 @@ from ..core import tree as trees
 from ..text.differences import Difference, difference_text, differences, treedef_differences
 
 
-def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: trees.IsLeaf = None
-) -> Iterator[Difference]:
+def equality_errors(tree1: Any, tree2: Any, is_leaf: trees.IsLeaf = None) -> Iterator[Difference]:
     """Where the structures of two trees differ: (path, first, second, why), the texts in words."""
     return differences(trees.tree_structure(tree1, is_leaf), tree2,
                        functools.partial(trees.tree_structure, is_leaf=is_leaf), strict=True)

@@ -1,7 +1,5 @@
 """The table of node types as one object, which libraries for JAX ask by its methods."""
 
-from __future__ import annotations
-
 from .functions import flatten_one_level, flatten_one_level_with_keys, is_tree_node, tree_flatten
 from .paths import tree_flatten_with_path
 from .registration import register_dataclass, register_pytree_node

@@ -292,8 +292,7 @@ def triangular(key, left, mode, right, shape: Sequence[int] | None = None, dtype
 
 @functools.partial(jit, static_argnums=(4, 5), inline=True)
 def _triangular(key, left, mode, right, shape, dtype):
-    left, mode, right = (
-        jnp.broadcast_to(convert(x, dtype), shape) for x in (left, mode, right))
+    left, mode, right = (jnp.broadcast_to(convert(x, dtype), shape) for x in (left, mode, right))
     u = uniform(key, shape, dtype)
     rising = left + lax.sqrt(u * (right - left) * (mode - left))
     falling = right - lax.sqrt((1 - u) * (right - left) * (right - mode))

@@ -5,8 +5,6 @@ leaves only the bits to XLA. `unsafe_rbg` leaves fresh keys to XLA, too, which n
 Which bits come out is up to the platform, and of an array of keys, `vmap` uses the first alone.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 13: the settings of random numbers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..settings import add_traced, bool_state, choice_state, define, parse_word

@@ -97,8 +97,7 @@ def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
     return inline_in_scope(ctx, "checkpoint", jaxpr, operands)
 
 
-call_rules(remat_p, "jaxpr", _prevent_cse,
-           own_rules=(partial_eval_rules, primitive_transposes))
+call_rules(remat_p, "jaxpr", _prevent_cse, own_rules=(partial_eval_rules, primitive_transposes))
 register_lowering(remat_p, _lower)
 
 def _transpose(cts, *operands, jaxpr, **params):
@@ -172,8 +171,7 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
             *saved_values, *known_args)
         return jaxpr_as_fun(split.unknown)(*split.residuals(computed, known_args), *unknown_args)
 
-    again_jaxpr = jaxpr_of(again, [*(v.aval for v in saved), *jaxpr.in_avals],
-                           jaxpr.debug_info)
+    again_jaxpr = jaxpr_of(again, [*(v.aval for v in saved), *jaxpr.in_avals], jaxpr.debug_info)
     again_jaxpr, used = dce_closed(again_jaxpr, (True,) * len(again_jaxpr.outvars))
     saved_used, args_used = split_list(used, [len(saved)])
     saved = partition_list(saved_used, saved)[1]

@@ -78,8 +78,7 @@ _held: list[Any] = []  # locks that no other thread may hold while the process i
 
 def _hold() -> None:
     client = sys.modules.get(f"{__package__}.client")
-    locks = [settings.changes_lock, extension._lock, traced._lock,
-             getattr(client, "_lock", None)]
+    locks = [settings.changes_lock, extension._lock, traced._lock, getattr(client, "_lock", None)]
     for lock in filter(None, locks):
         lock.acquire()
         _held.append(lock)

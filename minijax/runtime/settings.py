@@ -67,9 +67,7 @@ default_device = define(
 num_cpu_devices = define(
     "jax_num_cpu_devices", -1, _parse_device_count,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.", int)
-no_execution = bool_state(
-    "jax_no_execution",
-    "Whether it is an error to compute anything.")
+no_execution = bool_state("jax_no_execution", "Whether it is an error to compute anything.")
 check_vma = bool_state(
     "check_vma",
     "Internal: a `shard_map` is being traced that tracks which values differ by device.")

@@ -66,13 +66,11 @@ def root_difference(expected, found) -> tuple[str, str, str] | None:
             return (f"a {name} of length {one}", f"a {name} of length {two}",
                     "the lengths do not match")
         first, second = (f"{kind} with {n} child{'ren' * (n != 1)}" for n in (one, two))
-        return (first, second,
-                "the numbers of children do not match" + _key_difference(*both))
+        return (first, second, "the numbers of children do not match" + _key_difference(*both))
     if expected.aux != found.aux:
         metadata = (tuple(node.aux) if _class(node) is dict else node.aux for node in both)
         first, second = (f"{kind} with pytree metadata {aux}" for aux in metadata)
-        return (first, second,
-                "the pytree node metadata does not match" + _key_difference(*both))
+        return (first, second, "the pytree node metadata does not match" + _key_difference(*both))
     return None
 
 

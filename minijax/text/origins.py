@@ -52,8 +52,7 @@ def argument_name(tracer: Any) -> str | None:
     return info.arg_names[invars.index(tracer.atom)]
 
 
-def _dependencies(tracer: Any,
-                  names: Sequence[str]) -> tuple[list[str], list[Any]]:
+def _dependencies(tracer: Any, names: Sequence[str]) -> tuple[list[str], list[Any]]:
     """Which arguments a traced value depends on, by `names`, the names of all of them; and which
     equations of constants."""
     builder, needed = tracer._trace.builder, {tracer.atom}

@@ -6,8 +6,6 @@ they came from each other. `steps.py` folds events into steps. `drawing.py` draw
 `page.py` writes the recording and the player to one HTML file.
 """
 
-from __future__ import annotations
-
 from .page import stage, theatre, write_page
 from .recorder import FORMAT, Recording, record
 

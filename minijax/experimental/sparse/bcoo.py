@@ -338,8 +338,7 @@ def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO
 
 
 def _method(name):
-    return lambda self, *args, **kwargs: sparsify(
-        lambda x: getattr(x, name)(*args, **kwargs))(self)
+    return lambda self, *args, **kwargs: sparsify(lambda x: getattr(x, name)(*args, **kwargs))(self)
 
 
 def _reflected(*functions):

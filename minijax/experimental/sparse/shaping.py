@@ -264,8 +264,7 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers) -> jnp.ndarray
 
 
 def _sliced(x, *, start_indices, limit_indices, strides):
-    return bcoo_slice(x, start_indices=start_indices, limit_indices=limit_indices,
-                      strides=strides)
+    return bcoo_slice(x, start_indices=start_indices, limit_indices=limit_indices, strides=strides)
 
 
 def _product(x, y):

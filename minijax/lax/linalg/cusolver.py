@@ -87,8 +87,7 @@ def _eig(ctx, x, results, left, right, implementation):
 
 def _geqp3(ctx, a, pivots, *, use_magma):
     magma = {None: "auto", True: "on", False: "off"}[use_magma]
-    return lapack_call(ctx, "cuhybrid_geqp3", [a, pivots], ctx.avals_out, {0: 0, 1: 1},
-                       magma=magma)
+    return lapack_call(ctx, "cuhybrid_geqp3", [a, pivots], ctx.avals_out, {0: 0, 1: 1}, magma=magma)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -97,8 +96,7 @@ def _geqp3(ctx, a, pivots, *, use_magma):
 
 def _permutation(ctx, pivots, *, permutation_size):
     aval = with_shape(pivots.aval, (*pivots.aval.shape[:-1], permutation_size))
-    (out,) = lapack_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [aval], {},
-                         by_columns=False)
+    (out,) = lapack_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [aval], {}, by_columns=False)
     return out
 
 

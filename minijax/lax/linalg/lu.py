@@ -56,8 +56,7 @@ def _swaps(pivots, *, permutation_size):
         here = prim.eq(places, convert(i, np.dtype(np.int32)))
         there = prim.eq(places, dynamic_index_in_dim(pivots, i, axis))
         other = reduce_sum(select(there, order, full_like(order, 0)), [axis])
-        swapped = select(there, dynamic_index_in_dim(order, i, axis) + full_like(order, 0),
-                              order)
+        swapped = select(there, dynamic_index_in_dim(order, i, axis) + full_like(order, 0), order)
         return select(here, expand_dims(other, [axis]) + full_like(order, 0), swapped)
 
     return fori_loop(np.int32(0), np.int32(k), swap, places) if k else places

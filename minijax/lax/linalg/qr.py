@@ -249,8 +249,7 @@ register_lowering(qr_p, lower_fun(_qr_program, multiple_results=True))
 
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     (x,), (t,) = primals, tangents
-    q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices,
-                             use_magma=use_magma)
+    q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
     if pivoting:
         t = _permute_columns(t, order[0])
     m, n = typeof(x).shape[-2:]

@@ -133,8 +133,7 @@ def _lower_natively(ctx, a, b, left_side, lower, op, unit_diagonal):
         f"#stablehlo<transpose {op}>}}> : ({a.type}, {b.type}) -> {b.type}", b.aval)
 
 
-defjvp2(triangular_solve_p, _jvp_a,
-        lambda t, x, a, b, **params: triangular_solve(a, t, **params))
+defjvp2(triangular_solve_p, _jvp_a, lambda t, x, a, b, **params: triangular_solve(a, t, **params))
 primitive_transposes[triangular_solve_p] = _transpose
 primitive_batchers[triangular_solve_p] = _batch
 register_lowering(triangular_solve_p, _lower)

@@ -40,8 +40,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
 
 
 @public
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
-              out_sharding=None):
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
     """`jnp.tensordot`: the sum of products over several dimensions."""
     x1, x2 = ensure_arraylikes("jnp.linalg.tensordot", x1, x2)
     return products.tensordot(x1, x2, axes=axes, precision=precision,

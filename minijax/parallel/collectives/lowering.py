@@ -201,8 +201,7 @@ def _lower_permute(ctx, x, *, axis_name, perm):
 def _lower_broadcast(ctx, x, *, axis_name, source):
     """All but the source give zeros, and then the sum is the source's. (XLA has an operation for
     this, but not on CPUs.)"""
-    here = compare(ctx, "EQ", _flat_index(ctx, axis_tuple(axis_name)),
-                   ctx.constant(source, _INDEX))
+    here = compare(ctx, "EQ", _flat_index(ctx, axis_tuple(axis_name)), ctx.constant(source, _INDEX))
     zeros = ctx.constant(0, x.aval)
     combine = max_p if x.aval.dtype == np.bool_ else add_p
     return _all_reduce(ctx, emit_select(ctx, here, x, zeros), combine, axis_name)

@@ -129,8 +129,7 @@ def _batch_psum_invariant(trace, args, dims, *, axes):
     rest = tuple(axis for axis in axes if axis != axis_data.name)
     if len(rest) == len(axes):
         return psum_invariant_p.bind(*args, axes=axes), dims[0]
-    x, d = _batch_psum(
-        trace, args, dims, axes=(axis_data.name,), axis_index_groups=None)
+    x, d = _batch_psum(trace, args, dims, axes=(axis_data.name,), axis_index_groups=None)
     return (psum_invariant(x, rest) if rest else x), d
 
 
@@ -342,8 +341,7 @@ def _gather_invariant_transpose(ct, x, *, all_gather_dimension, axis_name, axis_
     return [ct if tiled else squeeze(ct, (all_gather_dimension,))]
 
 
-def _scatter_transpose(ct, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size,
-                       tiled):
+def _scatter_transpose(ct, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
     return [all_gather(ct, axis_name, axis_index_groups=axis_index_groups,
                        axis=scatter_dimension, tiled=tiled)]
 

@@ -227,8 +227,7 @@ class Mesh(_NamedAxes, ContextDecorator):
         first = self.devices.flat[0]
         cores = getattr(first, "core_count", None) if first.platform == "gpu" else None
         kind = AbstractDevice(first.device_kind, cores, first.platform)
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types,
-                            abstract_device=kind)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     def __str__(self) -> str:
         if self.empty:

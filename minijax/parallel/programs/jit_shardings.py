@@ -84,8 +84,7 @@ class Shardings(NamedTuple):
         (leaves, prefix), mesh = said, self.mesh()
         if self.entered and not mesh.empty:
             leaves = [P() if entry is None else entry for entry in leaves]
-        flat = flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
-                              tupled_args)
+        flat = flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh, tupled_args)
         for sharding in flat:
             check_no_manual_axis(sharding, f"jit: {argument}")
         return flat

@@ -127,8 +127,7 @@ class PlacedProgram(Program):
     """A program whose arguments and results have shardings."""
 
     array_class = PlacedArray
-    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "elsewhere",
-                 "takes_all")
+    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "elsewhere", "takes_all")
 
     def __init__(self, module, jaxpr, options, places):
         loaded, ins, outs = _compiled(module, jaxpr, options, places)

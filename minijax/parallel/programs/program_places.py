@@ -240,8 +240,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
                   if said is None and type(aval) is ShapedArray else said
                   for said, aval in zip(outs, jaxpr.out_avals)])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
-    return Places(devices, shardings, outs, mesh, bool(chosen), arrays, typed,
-                  stated=stated)
+    return Places(devices, shardings, outs, mesh, bool(chosen), arrays, typed, stated=stated)
 
 
 def _stated_mesh(jaxpr):

@@ -184,8 +184,7 @@ def placement_of_batch(axis_data: AxisData, in_dims: Sequence, args: Sequence) -
     if axis_data.spmd_name is not None:
         axis_data = split_over(axis_data, axis_data.spmd_name)
     mapped = [(typeof(x), d) for x, d in zip(args, in_dims) if d is not None]
-    said = {entries_of(aval)[d]: mesh_of(aval) for aval, d in mapped
-            if type(aval) is ShapedArray}
+    said = {entries_of(aval)[d]: mesh_of(aval) for aval, d in mapped if type(aval) is ShapedArray}
     if len(said) > 1:
         raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
                          f"same. Got inconsistent axis specs: {' vs '.join(map(str, said))}. "

@@ -4,8 +4,6 @@ Dimensions of the operand are taken whole, or cut into; batch dimensions belong 
 and the indices. Only dimensions that are not cut into may be split.
 """
 
-from __future__ import annotations
-
 from ...errors import ShardingTypeError
 from .placement import entries_of, texts
 from .sharding_rules import rows, without
@@ -22,8 +20,7 @@ def _gather(avals, params, outs):
         index_dims[j] = _one_of("gather", avals, dims[d], index_dims[j])
     gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     taken, others = iter(without(dims, gone)), iter(index_dims)
-    return tuple([next(taken if d in numbers.offset_dims else others)
-                  for d in range(outs[0].ndim)])
+    return tuple([next(taken if d in numbers.offset_dims else others) for d in range(outs[0].ndim)])
 
 
 def _scatter(avals, params, outs):

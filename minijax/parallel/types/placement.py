@@ -119,8 +119,7 @@ class Placement(Immutable):
             return other is None and not (self.unreduced or self.reduced)
         if other.varying or other.space or self.says_split or other.says_split:
             return False
-        return other.mesh is not None and not (
-            self.mesh.explicit_axes or other.mesh.explicit_axes)
+        return other.mesh is not None and not (self.mesh.explicit_axes or other.mesh.explicit_axes)
 
     def stated_sharding(self, ndim: int) -> NamedSharding | None:
         """The sharding that a type of so many dimensions states, if the user has all axes in

@@ -147,8 +147,7 @@ _rows("mul", _mul)
 
 def meets_numbers(name: str) -> bool:
     """Whether operands of an operation can be numbers, which then become reduced as the others."""
-    return name == "pad" or (
-        _rules.get(name) in (_elementwise, _add, _mul) and name != "add_any")
+    return name == "pad" or (_rules.get(name) in (_elementwise, _add, _mul) and name != "add_any")
 
 # ----------------------------------------------------------------------------------------------
 # Linear operations of one operand

@@ -6,8 +6,6 @@ vary. Likewise, a tangent varies as its primal does (`vary_like`): the sum of an
 varying value varies, and its transpose contains the sum over the devices.
 """
 
-from __future__ import annotations
-
 from ...core.jit import jit_p
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.solves import linear_solve_p

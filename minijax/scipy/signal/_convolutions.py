@@ -139,8 +139,7 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
     """
     in1, in2 = _matrices("correlate2d", in1, in2, boundary, fillvalue)
     # As in SciPy, the larger one is the one that stands still.
-    swap = _covers(in2, in1) and mode != "same" and not (
-        mode == "valid" and in1.shape == in2.shape)
+    swap = _covers(in2, in1) and mode != "same" and not (mode == "valid" and in1.shape == in2.shape)
     if not swap:
         return flip(_convolve(flip(in1), conj(in2), mode, precision))
     out = _convolve(flip(in2), conj(in1), mode, precision)

@@ -218,8 +218,7 @@ def _spectra(x, y, fs, window, nperseg, noverlap, nfft, trend, return_onesided, 
     step = n - noverlap
     signals = [jnp.moveaxis(s, axis, -1) if s.ndim > 1 else s for s in signals]
     length = max(s.shape[-1] for s in signals)
-    signals = [_EXTENSIONS[boundary](_with_zeros(s, length - s.shape[-1]), n // 2)
-               for s in signals]
+    signals = [_EXTENSIONS[boundary](_with_zeros(s, length - s.shape[-1]), n // 2) for s in signals]
     if padded:
         missing = (-(signals[0].shape[-1] - n) % step) % n
         signals = [_with_zeros(s, missing) for s in signals]

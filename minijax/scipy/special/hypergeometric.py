@@ -1,7 +1,5 @@
 """Hypergeometric functions, by their series."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

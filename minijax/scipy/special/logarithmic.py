@@ -1,7 +1,5 @@
 """The sine and cosine integrals, and the dilogarithm."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

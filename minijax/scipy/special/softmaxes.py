@@ -1,7 +1,5 @@
 """`softmax` and `log_softmax`, over all axes if none is given."""
 
-from __future__ import annotations
-
 from ... import nn
 from ...core.boundary import public
 

@@ -5,8 +5,6 @@ between 0 and 1.
 0.5
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

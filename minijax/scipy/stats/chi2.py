@@ -5,8 +5,6 @@ y^(df/2 - 1) exp(-y/2) / scale for positive y = (x - loc) / scale.
 1.0
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

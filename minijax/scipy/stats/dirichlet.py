@@ -5,8 +5,6 @@ positive x whose sum is 1.
 1.0
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

@@ -4,8 +4,6 @@
 0.5
 """
 
-from __future__ import annotations
-
 from ...lax import elementwise as lax
 from ...lax import rounding
 from ...lax.incomplete_gamma import igamma

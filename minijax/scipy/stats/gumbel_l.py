@@ -5,8 +5,6 @@ z = (x - loc) / scale.
 0.367900013923645
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

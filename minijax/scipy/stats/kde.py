@@ -67,8 +67,7 @@ class gaussian_kde:
         self._set(neff=1 / jnp.sum(weights**2), dataset=dataset, weights=weights)
         covariance = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
         factor = self._bandwidth(bw_method)
-        self._set(covariance=covariance * factor**2,
-                  inv_cov=jnp.linalg.inv(covariance) / factor**2)
+        self._set(covariance=covariance * factor**2, inv_cov=jnp.linalg.inv(covariance) / factor**2)
 
     def _set(self, **attributes) -> None:
         for name, value in attributes.items():

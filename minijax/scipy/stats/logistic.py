@@ -5,8 +5,6 @@ z = (x - loc) / scale.
 0.5
 """
 
-from __future__ import annotations
-
 from ... import numpy as jnp
 from ...lax import elementwise as lax
 from ...numpy._arguments import constant_like

@@ -37,8 +37,7 @@ def logpdf(x, mean, cov, allow_singular: None = None):
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
     x, mean, cov = promote_dtypes_inexact(x, mean, cov)
     if not mean.shape:
-        return (-1 / 2 * jnp.square(x - mean) / cov
-                - 1 / 2 * (jnp.log(2 * np.pi) + jnp.log(cov)))
+        return (-1 / 2 * jnp.square(x - mean) / cov - 1 / 2 * (jnp.log(2 * np.pi) + jnp.log(cov)))
     if x.shape[-1:] not in ((), mean.shape[-1:]):
         raise ValueError("multivariate_normal.logpdf: x and mean must have one size along their "
                          f"last dimension, got the shapes {x.shape} and {mean.shape}.")

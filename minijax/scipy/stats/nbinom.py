@@ -5,8 +5,6 @@ probability p each.
 0.5
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

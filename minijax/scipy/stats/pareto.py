@@ -4,8 +4,6 @@
 0.5
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

@@ -77,8 +77,7 @@ def _mode_of_vector(x):
 
 
 @jit(static_argnames=("method", "axis", "nan_policy"))
-def rankdata(a, method: str = "average", *, axis: int | None = None,
-             nan_policy: str = "propagate"):
+def rankdata(a, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"):
     """The rank of each element, from 1.
 
     Args:

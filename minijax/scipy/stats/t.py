@@ -5,8 +5,6 @@
 0.3183000087738037
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lax import elementwise as lax

@@ -5,8 +5,6 @@ a and b.
 0.5
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

@@ -5,8 +5,6 @@
 0.15919999778270721
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp
