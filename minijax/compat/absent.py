@@ -80,6 +80,9 @@ ABSENT_NAMES: dict[str, dict[str, str]] = {
         "`sparsify` traces functions to jaxprs.": "SparseTracer",
         "the result would hardly be sparse. Use todense() and `jax.lax.conv_general_dilated`.":
             "bcoo_conv_general_dilated",
+        "JAX's own advice is `BCOO`. For compressed rows, `BCSR` has more, and derivatives.":
+            """COO CSC CSR coo_fromdense coo_matmat coo_matvec coo_todense csr_fromdense csr_matmat
+            csr_matvec csr_todense""",
     },
     "experimental.hijax": {
         "`jax.custom_vjp` gives a function rules of its own, and so does a primitive.":

@@ -13,7 +13,6 @@ from ..core import dtypes
 from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
-from ..lax.sizes import canonical_shape
 from ..lax.windows import GatherScatterMode
 
 
@@ -276,36 +275,6 @@ def eye(N: Any, M: Any, k: Any) -> tuple[int, int, int]:
     """The arguments of `eye` as integers, which must be known."""
     N, M, k = (concrete_or_error(operator.index, n) for n in (N, N if M is None else M, k))
     return N, M, k
-
-
-def matrix_shape(cls: type, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a matrix of a class without batch and dense dimensions."""
-    shape = tuple(shape)
-    if len(shape) != 2:
-        raise ValueError(f"{cls.__name__} must have ndim=2; got {shape=}")
-    return canonical_shape(shape)
-
-
-def no_axes(axes: Any) -> None:
-    """A matrix has one transpose."""
-    if axes is not None:
-        raise NotImplementedError(f"axes argument to transpose(): got {axes!r}, but a sparse "
-                                  "matrix of this class has one transpose. Leave it out.")
-
-
-def dense_factor(other: Any, sparse: type) -> None:
-    """The other factor of a product with a sparse matrix is a dense vector or matrix."""
-    if isinstance(other, sparse):
-        raise NotImplementedError("matmul between two sparse objects. Use BCOO, or todense().")
-    if np.ndim(other) not in (1, 2):
-        raise NotImplementedError(f"matmul with object of shape {np.shape(other)}")
-
-
-def product_sizes(mat: Any, other: Any, size: int) -> None:
-    """The dense factor has as many rows as the sparse matrix has columns."""
-    if other.shape[:1] != (size,):
-        raise TypeError(f"{type(mat).__name__} product: expected a dense operand with {size} rows, "
-                        f"got shape {other.shape}.")
 
 
 def gather_mode(mode: Any, dimension_numbers: Any) -> None:

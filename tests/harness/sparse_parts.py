@@ -17,8 +17,6 @@ from minijax.core.core import ShapedArray, typeof
 from minijax.core.jit import jit
 from minijax.experimental.sparse import bcoo as bcoo_module
 from minijax.experimental.sparse import bcsr as bcsr_module
-from minijax.experimental.sparse import coo as coo_module
-from minijax.experimental.sparse import csr as csr_module
 from minijax.experimental.sparse import transform
 from minijax.experimental.sparse import util as util_module
 from minijax.experimental.sparse.bcoo import (
@@ -28,8 +26,6 @@ from minijax.experimental.sparse.bcoo import (
     make_bcoo,
 )
 from minijax.experimental.sparse.bcsr import BCSR
-from minijax.experimental.sparse.coo import COO, coo_matmat, coo_matvec
-from minijax.experimental.sparse.csr import CSR, csr_matmat, csr_matvec
 from minijax.experimental.sparse.transform import eval_sparse, is_sparse, sparse_rules
 from minijax.runtime.structs import ShapeDtypeStruct
 
@@ -207,36 +203,6 @@ def _bcsr_fromdense(mat, *, nse, n_batch=0, n_dense=0, index_dtype=jnp.int32):
 def _bcsr_todense(data, indices, indptr, *, spinfo):
     return BCSR((data, indices, indptr), shape=spinfo.shape).todense()
 
-def _coo_todense(data, row, col, *, spinfo):
-    return COO((data, row, col), shape=spinfo.shape).todense()
-
-
-def _coo_fromdense(mat, *, nse, index_dtype=jnp.int32):
-    return COO.fromdense(mat, nse=nse, index_dtype=index_dtype).buffers
-
-
-def _coo_matvec(data, row, col, v, *, spinfo, transpose=False):
-    return coo_matvec(COO((data, row, col), shape=spinfo.shape), v, transpose)
-
-
-def _coo_matmat(data, row, col, B, *, spinfo, transpose=False):
-    return coo_matmat(COO((data, row, col), shape=spinfo.shape), B, transpose=transpose)
-
-def _csr_todense(data, indices, indptr, *, shape):
-    return CSR((data, indices, indptr), shape=shape).todense()
-
-
-def _csr_fromdense(mat, *, nse, index_dtype=jnp.int32):
-    return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype).buffers
-
-
-def _csr_matvec(data, indices, indptr, v, *, shape, transpose=False):
-    return csr_matvec(CSR((data, indices, indptr), shape=shape), v, transpose)
-
-
-def _csr_matmat(data, indices, indptr, B, *, shape, transpose=False):
-    return csr_matmat(CSR((data, indices, indptr), shape=shape), B, transpose=transpose)
-
 
 @jit
 def _csr_to_coo(indices, indptr):
@@ -267,7 +233,7 @@ def _dot_general_validated_shape(lhs_shape: Sequence[int], rhs_shape: Sequence[i
     return eval_shape(product, *operands).shape
 
 
-MODULES = {bcoo_module: "_bcoo_", bcsr_module: "_bcsr_", coo_module: "_coo_", csr_module: "_csr_"}
+MODULES = {bcoo_module: "_bcoo_", bcsr_module: "_bcsr_"}
 
 
 def show() -> None:

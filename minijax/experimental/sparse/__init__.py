@@ -5,8 +5,7 @@
     bcoo.py       `BCOO`, batched coordinates, and all operations
     shaping.py    slices, concatenation, reshape for `BCOO`
     windows.py    slices at many places
-    coo.py, csr.py  `COO`, `CSR`, `CSC`: matrices, and their products with dense arrays
-    bcsr.py       `BCSR`, batched compressed rows, and new arrays of all classes
+    bcsr.py       `BCSR`, batched compressed rows, and new arrays of both classes
     ad.py         derivatives with respect to sparse arrays
     linalg.py     linear systems
     eigenvalues.py  the largest eigenvalues
@@ -34,8 +33,6 @@ from .bcoo import bcoo_update_layout
 from .bcsr import (
     BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)
-from .coo import COO, coo_fromdense, coo_matmat, coo_matvec, coo_todense
-from .csr import CSC, CSR, csr_fromdense, csr_matmat, csr_matvec, csr_todense
 from .windows import bcoo_gather
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
 from . import api, linalg, random, util

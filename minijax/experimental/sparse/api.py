@@ -5,8 +5,5 @@ from .bcoo import BCOO as BCOO
 from .bcsr import BCSR as BCSR
 from .bcsr import empty as empty
 from .bcsr import eye as eye
-from .coo import COO as COO
-from .csr import CSC as CSC
-from .csr import CSR as CSR
 from .transform import todense as todense
 from .transform import todense_p as todense_p

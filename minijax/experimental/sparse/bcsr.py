@@ -27,8 +27,6 @@ from .bcoo import (
     bcoo_extract,
     bcoo_sum_duplicates,
 )
-from .coo import COO
-from .csr import CSC, CSR
 from .shaping import bcoo_concatenate
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify, stack_rule
 from .util import nfold_vmap
@@ -139,7 +137,7 @@ sparse_rules[BCSR] = {
 # ----------------------------------------------------------------------------------------------
 # New arrays
 
-_formats: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
+_formats: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO}
 
 
 def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
