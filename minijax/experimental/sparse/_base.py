@@ -8,6 +8,7 @@ from typing import Self
 
 from ... import numpy as jnp
 from ...custom_rules.vmappables import register_vmappable
+from ...lax.sizes import canonical_shape
 from ...pytree.registration import register_pytree_node_class
 from .. import _sparse_checks as checks
 from .util import SparseInfo, without
@@ -28,7 +29,7 @@ class JAXSparse:
     def __init__(self, args: Sequence, *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
         vars(self).update(zip(self._buffers, map(jnp.asarray, args), strict=True))
-        self.shape = checks.canonical_shape(shape)
+        self.shape = canonical_shape(shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
         checks.buffers(self, *self._buffers[1:])
 
