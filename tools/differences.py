@@ -336,6 +336,13 @@ OTHERWISE: dict[str, list[str]] = {
     "the cosine in the gradient of a sine with an accuracy has that accuracy; JAX's only in jvp": [
         "str(jax.make_jaxpr(jax.grad(lambda x: jax.lax.sin(x, accuracy=jax.lax.AccuracyMode."
         "HIGHEST)))(1.0))"],
+    "of Hermitian matrices one triangle is read, and the derivative by the other one is 0; JAX's "
+    "is the derivative of a matrix of which both triangles are averaged, or both are read": [
+        "jax.grad(lambda a: jax.scipy.linalg.cholesky(a)[1, 1])(jnp.array([[4., 1.], [1., 3.]]))",
+        "jax.grad(lambda a: jnp.linalg.eigvalsh(a, symmetrize_input=False)[1])("
+        "jnp.array([[2., 0.], [1., 2.]]))",
+        "jax.grad(lambda a: jax.scipy.linalg.solve(a, jnp.ones(2), assume_a='pos')[0])("
+        "jnp.array([[4., 1.], [1., 3.]]))"],
     "a complex number is true if any part of it is, as in NumPy; JAX drops the imaginary parts": [
         "jnp.any(np.array([1j]))", "jnp.all(np.complex64(1j))",
         "jnp.piecewise(jnp.arange(2.), [jnp.array([1j, 0])], [1, 2])"],

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from ...core.boundary import public
-from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...runtime.platforms import program_platform
-from .. import elementwise as prim
-from ..shaping import expand_dims
-from .common import check_square, eye, linear_algebra_primitive, product, symmetrize, tril
+from .common import (
+    ONE_TRIANGLE,
+    check_square,
+    from_triangle,
+    linear_algebra_primitive,
+    lower_half,
+    product,
+    symmetrize,
+    tril,
+)
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded, triangle
 from .triangular_solve import triangular_solve
 
 
-def _cholesky_shape(shape):
+def _cholesky_shape(shape, **params):
     check_square("cholesky", shape)
     return shape
 
@@ -40,29 +46,25 @@ def cholesky(x, *, symmetrize_input: bool = True):
     Array([[2., 0.],
            [1., 3.]], dtype=float32)
     """
-    return tril(cholesky_p.bind(symmetrize(x) if symmetrize_input else x))
+    if symmetrize_input:
+        return tril(cholesky_p.bind(symmetrize(x)))
+    return tril(cholesky_p.bind(x, **ONE_TRIANGLE))
 
 
-def _cholesky_jvp(primals, tangents):
+def _cholesky_jvp(primals, tangents, **params):
     """L̇ = L Φ(L⁻¹ Ȧ L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal.
 
     I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
     """
     (x,), (t,) = primals, tangents
-    factor = tril(cholesky_p.bind(x))
+    factor = tril(cholesky_p.bind(x, **params))
+    t = from_triangle(t, lower=True) if params else t
     t = triangular_solve(factor, t, left_side=False, transpose_a=True, conjugate_a=True, lower=True)
     t = triangular_solve(factor, t, left_side=True, lower=True)
-    return factor, product(factor, _lower_half(t))
+    return factor, product(factor, lower_half(t))
 
 
-def _lower_half(x):
-    below = tril(x)
-    aval = typeof(x)
-    one_plus = prim.add(aval.dtype.type(1), eye(aval.dtype, aval.shape[-1]))
-    return prim.div(below, expand_dims(one_plus, range(aval.ndim - 2)))
-
-
-def _lower_cholesky(ctx, x):
+def _lower_cholesky(ctx, x, **params):
     (out,) = ctx.avals_out
     if program_platform() not in ("cpu", "cuda"):
         return ctx.op(f"stablehlo.cholesky {x.name}, lower = true : {x.type}", out)

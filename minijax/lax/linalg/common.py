@@ -19,13 +19,21 @@ from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.primitives import all_weak, convert
 from ...lax.operators import true_divide
 from ...runtime.dispatch import apply_primitive
+from ...text.printing import pp_rules
 from .. import complex_numbers
 from .. import elementwise as prim
 from ..families import COMPLEX, FLOAT, all_at_front
 from ..precision import Precision
 from ..products import batch_matmul
 from ..selection import select
-from ..shaping import broadcast, broadcast_to_rank, broadcasted_iota, full_like, transpose
+from ..shaping import (
+    broadcast,
+    broadcast_to_rank,
+    broadcasted_iota,
+    expand_dims,
+    full_like,
+    transpose,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Making the primitives
@@ -145,6 +153,27 @@ def adjoint(x):
 def symmetrize(x):
     """The Hermitian part, (x + xᴴ) / 2."""
     return true_divide(x + adjoint(x), 2)
+
+
+def lower_half(x):
+    """The lower triangles, with half of the diagonal."""
+    below, aval = tril(x), typeof(x)
+    one_plus = prim.add(aval.dtype.type(1), eye(aval.dtype, aval.shape[-1]))
+    return prim.div(below, expand_dims(one_plus, range(aval.ndim - 2)))
+
+
+def from_triangle(x, lower: bool):
+    """The Hermitian matrices of which `x` holds the lower or the upper triangles."""
+    half = lower_half(x if lower else adjoint(x))
+    return prim.add(half, adjoint(half))
+
+
+# Factorizations of Hermitian matrices read one triangle. Where the other one holds anything, the
+# equation has this parameter, and the derivative by the other triangle is zero. JAX has no such
+# parameter, and half of the derivative there.
+ONE_TRIANGLE = {"one_triangle": True}
+pp_rules |= dict.fromkeys(("cholesky", "eigh"), lambda params: {
+    name: value for name, value in sorted(params.items()) if name not in ONE_TRIANGLE})
 
 
 def eye(dtype: np.dtype, n: int):

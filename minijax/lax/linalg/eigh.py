@@ -11,10 +11,12 @@ from ...core.lowering import register_lowering
 from ...core.primitives import convert
 from .. import elementwise as prim
 from .common import (
+    ONE_TRIANGLE,
     adjoint,
     check_square,
     diagonal,
     eye,
+    from_triangle,
     linear_algebra_primitive,
     match_rank,
     product,
@@ -78,7 +80,8 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
     """
     vectors, values = eigh_p.bind(
         symmetrize(x) if symmetrize_input else x, lower=lower, sort_eigenvalues=sort_eigenvalues,
-        subset_by_index=subset_by_index, algorithm=implementation)
+        subset_by_index=subset_by_index, algorithm=implementation,
+        **({} if symmetrize_input else ONE_TRIANGLE))
     return vectors, values
 
 
@@ -86,7 +89,7 @@ def _is_part(subset, n):
     return subset is not None and tuple(subset) != (0, n)
 
 
-def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
+def _eigh_jvp(primals, tangents, *, lower, subset_by_index, **params):
     """V̇ = V (F ∘ Vᴴ Ȧ V) with Fᵢⱼ = 1 / (wⱼ - wᵢ) off the diagonal; ẇ = diag(Vᴴ Ȧ V).
 
     M. Giles, "An extended collection of matrix derivative results", 2008, section 3.1. It holds
@@ -96,7 +99,11 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
     if _is_part(subset_by_index, n):
         raise NotImplementedError("eigh has a derivative only if all eigenvalues are asked for.")
-    v, w = eigh_p.bind(symmetrize(x), subset_by_index=subset_by_index, **params)
+    if "one_triangle" in params:
+        t = from_triangle(t, lower)
+    else:
+        x = symmetrize(x)  # which changes nothing; JAX's program has it
+    v, w = eigh_p.bind(x, lower=lower, subset_by_index=subset_by_index, **params)
     values, one = convert(w, dtype), eye(dtype, n)
     rows = values[..., None, :]
     differences = prim.sub(prim.add(match_rank(one, x), rows), values[..., None])
@@ -106,7 +113,7 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     return [v, w], [v_dot, diagonal(real(t))]
 
 
-def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm, **params):
     if _is_part(subset_by_index, x.aval.shape[-1]):
         raise NotImplementedError("eigh computes all eigenvalues on this device: leave "
                                   "subset_by_index out.")

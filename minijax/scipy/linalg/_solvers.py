@@ -15,6 +15,7 @@ from ...custom_rules import custom_linear_solve
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond
 from ...lax.control_flow.scan import scan
+from ...lax.linalg.common import from_triangle
 from ...lax.linalg.solve import check_shapes, times_vectors
 from ...lax.staged import staged
 from ...numpy import linalg
@@ -155,10 +156,12 @@ def _solve(a, b, assume_a, lower):
         return linalg.solve(a, b)
     a, b = inexact(a, b)
     check_shapes(a, b)
+    a = from_triangle(a, lower)
     factor = cho_factor(stop_gradient(a), lower=lower)
     solve_vectors = functools.partial(
         custom_linear_solve, functools.partial(times_vectors, a),
-        solve=lambda _, x: cho_solve(factor, x), symmetric=True)
+        solve=lambda _, x: cho_solve(factor, x),
+        transpose_solve=lambda _, x: jnp.conj(cho_solve(factor, jnp.conj(x))))
     if a.ndim == b.ndim + 1:
         return solve_vectors(b)
     return vmap(solve_vectors, b.ndim - 1, max(a.ndim, b.ndim) - 1)(b)

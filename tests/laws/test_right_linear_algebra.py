@@ -1,0 +1,105 @@
+"""Derivatives of linear algebra: limits of quotients in 64 bits, where JAX's are others or NaN.
+
+A row is text, evaluated with a matrix `a` and the constants below; the text is the test's name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minijax as jax
+from minijax import numpy as jnp
+
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape)
+
+
+def complex_normal(*shape):
+    return normal(*shape) + 1j * normal(*shape)
+
+
+def positive(x):
+    return x @ x.conj().T + 3 * np.eye(len(x))
+
+
+v, w = normal(4), complex_normal(3)
+P, C = positive(normal(4, 4)), positive(complex_normal(3, 3))
+ANY, ANY_C = normal(4, 4), complex_normal(3, 3)
+UPPER, LOWER = np.triu(P) + np.tril(ANY, -1), np.tril(P) + np.triu(ANY, 1)
+UPPER_C = np.triu(C) + np.tril(ANY_C, -1)
+
+NAMES = {"linalg": jnp.linalg, "scipy": jax.scipy.linalg, "lax": jax.lax, "jnp": jnp, "v": v, "w": w}
+
+# Of Hermitian matrices one triangle is read; what is in the other has no influence.
+ONE_TRIANGLE = [
+    *[(f"scipy.{call}", a) for a in (P, UPPER) for call in (
+        "cholesky(a)", "cho_solve(scipy.cho_factor(a), v)", "solve(a, v, assume_a='pos')")],
+    ("scipy.cholesky(a)", np.triu(P)), ("scipy.cholesky(a)", UPPER_C),
+    ("scipy.cholesky(a, lower=True)", C), ("scipy.solve(a, v, assume_a='pos', lower=True)", LOWER),
+    ("scipy.solve(a, w, assume_a='pos')", UPPER_C), ("scipy.solve(a, w, assume_a='pos', lower=True)", C),
+    ("linalg.cholesky(a, symmetrize_input=False)", LOWER),
+    ("linalg.cholesky(a, upper=True, symmetrize_input=False)", C),
+    ("linalg.eigh(a, symmetrize_input=False)", LOWER), ("linalg.eigh(a, 'U', symmetrize_input=False)", UPPER),
+    ("linalg.eigvalsh(a, symmetrize_input=False)", C), ("linalg.eigvalsh(a, 'U', symmetrize_input=False)", UPPER_C),
+    ("lax.linalg.eigh(a, symmetrize_input=False, lower=False)[1]", UPPER_C),
+]
+
+
+def function(row):
+    """A weighted sum of the real and imaginary parts of the results."""
+    def f(a):
+        leaves = [y for y in jax.tree.leaves(eval(row, NAMES | {"a": a})) if y.dtype.kind in "fc"]
+        parts = [p for y in leaves for p in ((y.real, y.imag) if y.dtype.kind == "c" else (y,))]
+        flat = jnp.concatenate([p.ravel() for p in parts])
+        return (flat * jnp.cos(jnp.arange(flat.size))).sum()
+
+    return f
+
+
+def directions(a):
+    """Each entry by itself, and all entries together."""
+    entries = np.eye(a.size).reshape(-1, *a.shape)
+    together = np.random.default_rng(1).normal(size=(1, *a.shape))
+    return np.concatenate([entries, entries * 1j, together * (1 + 0.3j)]
+                          if a.dtype.kind == "c" else [entries, together]).astype(a.dtype)
+
+
+def check(row, a, order=2):
+    """Forward and reverse, first and second derivatives, of one matrix and of a batch."""
+    f, h = function(row), 1e-3 * max(1.0, np.abs(a).max())
+    with jax.enable_x64():
+        a, ts = jnp.asarray(a), jnp.asarray(directions(a))
+        steps = h * jnp.array([1.0, -1, 2, -2])
+
+        def along(g, a, t):
+            """The quotient of differences of g, from four points: exact up to the fifth power of h."""
+            near = jax.vmap(lambda s: g(a + s * t))(steps)
+            return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+
+        @jax.jit
+        def first(a):
+            gradient = jax.grad(f)(a)
+            return (jax.vmap(lambda t: along(f, a, t))(ts),
+                    jax.vmap(lambda t: jax.jvp(f, (a,), (t,))[1])(ts), (gradient * ts).real.sum((1, 2)),
+                    (jax.vmap(jax.grad(f))(jnp.stack([a + h, a]))[1] * ts).real.sum((1, 2)))
+
+        @jax.jit
+        def second(a):
+            t = ts[-1]
+            return (along(jax.grad(f), a, t), jax.jvp(jax.grad(f), (a,), (t,))[1],
+                    jax.grad(lambda a: jax.jvp(f, (a,), (t,))[1])(a))
+
+        for program in (first, second)[:order]:
+            limit, *found = program(a)
+            scale = max(1e-3, np.abs(limit).max())
+            for derivative in found:
+                np.testing.assert_allclose(derivative / scale, limit / scale, atol=1e-6)
+
+
+@pytest.mark.parametrize("row, a", ONE_TRIANGLE, ids=[row for row, _ in ONE_TRIANGLE])
+def test_one_triangle_is_read(row, a):
+    check(row, a)
