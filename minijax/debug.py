@@ -16,5 +16,6 @@ __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
            "visualize_sharding"]
 
 
-# The theatre draws pages, which a program that runs has no need of.
-__getattr__ = _loaded_on_first_use(__name__, {"theatre": "debugging.theatre"})
+# These look into programs, which a program that runs has no need of.
+__getattr__ = _loaded_on_first_use(__name__, {
+    "theatre": "debugging.theatre", "explain": "debugging.explain"})

@@ -48,7 +48,7 @@ def _subclasses(cls: Any) -> Iterator[Any]:
 
 def _codes(rule: Any) -> list[CodeType]:
     """The code that an author of rules wrote: not of `defjvp`'s wrapper, but of what it wraps."""
-    if isinstance(rule, tuple | list):
+    if type(rule) in (tuple, list):
         return [code for part in rule for code in _codes(part)]
     if isinstance(rule, functools.partial):
         return _codes(rule.args) or _codes(rule.func)

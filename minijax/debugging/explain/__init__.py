@@ -1,0 +1,13 @@
+"""Chapter 15: `jax.debug.explain`, which shows what became of a user's function.
+
+`provenance.py` notes where each equation came from while a function is traced, through Python's own
+hook for debuggers: the engine keeps no notes, and ordinary calls cost nothing. `program.py` joins
+this with the equations, `costs.py` counts, `values.py` executes them one by one, `answers.py`
+answers questions, and `explanation.py` is what users get.
+"""
+
+from __future__ import annotations
+
+from .explanation import Explanation, explain
+
+__all__ = ["Explanation", "explain"]
