@@ -6,9 +6,12 @@ import contextlib
 import importlib
 import os
 import re
+import runpy
 import sys
 import traceback
+import types
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +19,7 @@ import numpy as np
 import minijax as jax
 import minijax.numpy as jnp
 
+from ..compat import alias
 from ..core import dtypes
 from ..text.reprs import short_name
 from .errors import Failure
@@ -77,23 +81,36 @@ def mesh_of_type_explicit(text: str) -> Any:
 
 
 def find_function(target: str) -> Callable:
-    """The function that MODULE:FUNCTION names. The working folder is searched for modules."""
-    module_name, colon, path = target.partition(":")
-    if not (module_name and colon and path):
-        raise Failure(f"{target!r} is not of the form MODULE:FUNCTION, as minijax.numpy:mean is")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    """The function that MODULE:FUNCTION or FILE.py:FUNCTION names. The working folder is searched
+    for modules. A file may have been written for JAX."""
+    place, colon, path = target.rpartition(":")
+    if not (place and colon and path):
+        raise Failure(f"{target!r} is not of the form MODULE:FUNCTION or FILE.py:FUNCTION, as "
+                      "minijax.numpy:mean is")
     try:
-        found = importlib.import_module(module_name)
+        found = _run_file(place) if place.endswith(".py") else _import_module(place)
     except Exception as error:
-        raise Failure(f"cannot import {module_name!r}: {describe(error)}") from None
+        raise Failure(f"cannot import {place!r}: {describe(error)}") from None
     for name in path.split("."):
         if not hasattr(found, name):
-            raise Failure(f"{module_name!r} has no function {path!r}")
+            raise Failure(f"{place!r} has no function {path!r}")
         found = getattr(found, name)
     if not callable(found):
         raise Failure(f"{target} is {type(found).__name__}, which cannot be called")
     return found
+
+
+def _import_module(name: str) -> Any:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return importlib.import_module(name)
+
+
+def _run_file(path: str) -> Any:
+    """What a file defines, where `import jax` gives minijax. Its `__name__` is that of a module."""
+    alias.install()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    return types.SimpleNamespace(**runpy.run_path(path, run_name=Path(path).stem))
 
 
 def describe(error: Exception) -> str:

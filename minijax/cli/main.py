@@ -57,6 +57,20 @@ def build_parser() -> Parser:
     jaxpr.add_argument("--mesh", metavar="AXES",
                        help="a mesh, as x=4,y=2; shapes can be split over its axes, as f32[8@x,2]")
 
+    explain = commands.add_parser("explain", help="say of each equation of a function where it "
+                                                  "comes from, what it costs and gives")
+    explain.add_argument("target", metavar="FILE.py:FUNCTION",
+                         help="the function, or MODULE:FUNCTION; the file may say `import jax`")
+    explain.add_argument("--args", nargs="*", default=[], metavar="EXPRESSION", dest="arguments",
+                         help="an argument each, as for `jaxpr`; a shape like f32[3,4] is an array "
+                              "of random numbers")
+    for name, what in (("vmap", "batch it over all its arguments"),
+                       ("grad", "its gradient by the first argument"), ("jit", "jit it")):
+        explain.add_argument(f"--{name}", action="append_const", const=name,
+                             dest="transformations", help=f"{what}; in the order that you give")
+    explain.add_argument("-o", "--output", type=Path, metavar="PAGE",
+                         help="write a page to this file instead of printing")
+
     theatre = commands.add_parser("theatre", help="write a page that plays a run of a function, "
                                                   "step by step")
     theatre.add_argument("target", metavar="MODULE:FUNCTION", help="the function to run")
@@ -108,6 +122,10 @@ def run(options: argparse.Namespace) -> int:
             from .jaxpr import print_jaxpr
 
             return print_jaxpr(options.target, options.arguments, options.mesh)
+        if options.command == "explain":
+            from .explain import explain_function
+
+            return explain_function(options)
         if options.command == "theatre":
             from .theatre import write_theatre
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from ...core.jaxpr import ClosedJaxpr
 from ...core.tree import tree_leaves
 from ...source import fun_name
 from .answers import Bad, Costs, Memory, first_bad, memory_at_peak
+from .page import page
 from .program import Line, Program, program_of
 from .provenance import recording
 from .values import Seen, Summary, exhaust, replay, summary
@@ -60,6 +63,7 @@ class Explanation:
         list of `Line`s (`text`, `expression`, `file`, `line`, `phase`, `batched`, `rule`, `cost`,
         `live`, `values`).
       peak: how many bytes are alive at once, at most.
+      executions: which line was executed, with summaries of its results, in order.
     """
 
     def __init__(self, name: str, jaxpr: ClosedJaxpr, program: Program, args: Sequence):
@@ -67,6 +71,7 @@ class Explanation:
         self.lines: list[Line] = [*program.all_lines()]
         self.peak = program.peak
         self._args = [*args]
+        self.executions: list[tuple[Line, list[Summary]]] = []
         self.has_values = all(isinstance(x, Array | np.ndarray | np.generic | int | float | complex)
                               for x in self._args)
         if self.has_values:
@@ -76,6 +81,7 @@ class Explanation:
         def note(seen):
             if seen.line is not None:
                 now, old = [*map(summary, seen.results)], seen.line.values
+                self.executions.append((seen.line, now))
                 seen.line.values = [*map(Summary.joined, old, now)] if old else now
 
         exhaust(self.replay(), note)
@@ -139,6 +145,22 @@ class Explanation:
                 "arguments": [str(aval) for aval in self.jaxpr.in_avals],
                 "results": [str(aval) for aval in self.jaxpr.out_avals],
                 "peak": self.peak, **cost._asdict(), "lines": [*map(_line_data, self.lines)]}
+
+    def html(self) -> str:
+        """The explanation as a page: your code, the program, StableHLO, and what XLA made of it,
+        side by side. It is compiled for that."""
+        return page(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, which needs nothing else; returns its path."""
+        path = Path(path)
+        path.write_text(self.html(), encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the page, in a frame of its own."""
+        return (f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:46rem;border:0" '
+                f'title="What became of {escape(self.name)}"></iframe>')
 
     def __str__(self) -> str:
         cost = self.program.cost

@@ -195,6 +195,9 @@ def _note_memory(program: Program) -> int:
         eqn = line.eqn
         made = sum(size_in_bytes(v.aval) for v in eqn.outvars)
         inside = max((inner.peak - _bytes_of_arguments(inner) for inner in line.inner), default=0)
+        for inner in line.inner:  # what is alive around the call is alive in it, too
+            for inner_line in inner.all_lines():
+                inner_line.live += alive - _bytes_of_arguments(inner)
         line.transient = max(made, inside)
         peak = max(peak, alive + line.transient)
         alive += sum(size_in_bytes(v.aval) for v in eqn.outvars if v in last)

@@ -1,0 +1,67 @@
+"""`python -m minijax explain FILE.py:FUNCTION --args ...`: what became of a function."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minijax as jax
+
+from ..core import dtypes
+from ..debugging.explain import explain
+from .errors import Failure
+from .jaxpr import describe, evaluate, find_function, place_in_user_code
+
+
+def explain_function(options: argparse.Namespace) -> int:
+    """Explain the function, transformed as asked; print that, or write the page.
+
+    Raises:
+      Failure: the function cannot be found or traced, or the page cannot be written.
+    """
+    function = transformed(find_function(options.target), options.transformations or [])
+    random = np.random.default_rng(0)
+    given = [evaluate(expression) for expression in options.arguments]
+    arguments = [jax.tree.map(lambda x: _value(x, random), x, is_leaf=_is_shape) for x in given]
+    try:
+        explanation = explain(function, *arguments)
+    except Exception as error:
+        where = place_in_user_code(error)
+        raise Failure(f"tracing {options.target} failed{where}: {describe(error)}",
+                      exit_code=1) from None
+    if any(map(_is_shape, jax.tree.leaves(given, is_leaf=_is_shape))):
+        print("Arguments given as shapes are standard normal random numbers (or zeros, for integers).")
+    if options.output is None:
+        print(explanation)
+        bad = explanation.first("nan")
+        if bad is not None:
+            print(f"\n{bad}")
+        return 0
+    try:
+        print(f"wrote {explanation.save(options.output)}")
+    except OSError as error:
+        raise Failure(f"cannot write {options.output}: {error.strerror}", exit_code=1) from None
+    return 0
+
+
+def transformed(function: Callable, names: list[str]) -> Callable:
+    """The function with transformations around it, the first one innermost."""
+    for name in names:
+        function = getattr(jax, name)(function)
+    return function
+
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, jax.ShapeDtypeStruct)
+
+
+def _value(x: Any, random: np.random.Generator) -> Any:
+    if not _is_shape(x):
+        return x
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        return np.zeros(x.shape, x.dtype)
+    return random.standard_normal(x.shape).astype(x.dtype)
