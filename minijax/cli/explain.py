@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def explain_function(options: argparse.Namespace) -> int:
         raise Failure(f"tracing {options.target} failed{where}: {describe(error)}",
                       exit_code=1) from None
     if any(map(_is_shape, jax.tree.leaves(given, is_leaf=_is_shape))):
-        print("Arguments given as shapes are standard normal random numbers (or zeros, for integers).")
+        print("Shapes stand for standard normal random numbers (for zeros, if they are integers).")
     if options.output is None:
         print(explanation)
         bad = explanation.first("nan")

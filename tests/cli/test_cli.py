@@ -92,6 +92,36 @@ def test_jaxpr_prints_what_make_jaxpr_returns(capsys, target, expressions, text)
     assert text in " ".join(capsys.readouterr().out.split("\n")).replace("   ", " ")
 
 
+LOSS = """
+import jax.numpy as jnp
+
+def loss(x):
+    return jnp.sum(jnp.log(x))
+
+if __name__ == "__main__":
+    raise SystemExit("the file is not the program that runs")
+"""
+
+
+def test_explain_prints_or_writes_a_page(capsys, tmp_path):
+    file, page = tmp_path / "loss.py", tmp_path / "page.html"
+    file.write_text(LOSS)
+    arguments = ["-m", "minijax", "explain", f"{file}:loss", "--args", "jnp.zeros(3)", "--grad"]
+    printed = run(*arguments)
+    assert "jnp.log(x)" in printed.stdout and "transpose of div, of jvp of log" in printed.stdout
+    written = run(*arguments, "--jit", "-o", str(page))
+    assert written.stdout == f"wrote {page}\n", written.stderr
+    assert "StableHLO" in page.read_text()
+    assert "random" in run(*arguments[:4], "--args", "f32[3]").stdout
+
+
+def test_explain_says_what_failed(capsys):
+    code, line = complaint(capsys, "explain", "minijax.numpy:add", "--args", "f32[3]", "f32[2]")
+    assert code == 1 and "tracing minijax.numpy:add failed" in line
+    code, line = complaint(capsys, "explain", "no_such_file.py:f")
+    assert code == 2 and "no_such_file.py" in line
+
+
 def test_theatre_writes_a_page_of_a_run(capsys, tmp_path):
     page = tmp_path / "page.html"
     arguments = ["minijax.numpy:sum", "--args", "f32[3]", "--grad", "--output", str(page)]

@@ -72,11 +72,12 @@ class Bad(Answer):
             yield (f"The infinity is made by {cause._made()} It comes from "
                    f"`{cause.line.expression}` at {place_text(cause.line)}.")
         if not self.reaches:
-            yield "No result of the program has it: what was made of it was not chosen."
+            yield ("But no result of the program has one: none depends on it, or what was "
+                   "made of it was not chosen.")
         elif self.line is not None and self.line.phase == "backward":
-            yield ("The derivative is infinite there, or 0/0. If a `where` chooses another branch, "
-                   "its cotangent is 0, and 0·∞ is NaN: give the function a safe argument, as in "
-                   "`f(where(ok, x, 1.0))`, and choose among the results as before.")
+            yield "The derivative is infinite there, or 0/0, and 0·∞ is NaN."
+            yield ("If a `where` chooses another branch, give the function a safe argument: "
+                   "`where(ok, f(where(ok, x, 1.0)), …)`.")
 
 
 def first_bad(kind: str, args: Sequence, executions: Generator[Seen, None, list]) -> Bad | None:
