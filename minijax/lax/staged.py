@@ -46,15 +46,15 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
     return call
 
 
-def compiled(function: Callable) -> Callable:
+def compiled(function: Callable, **options: Any) -> Callable:
     """Decorator for a function of arrays that is not staged. When nothing is traced, it is one
-    compiled program: NumPy has no function for what it is made of."""
-    jitted = functools.cache(lambda: jit(function))
+    compiled program: NumPy has no function for what it is made of. `options` are those of `jit`."""
+    jitted = functools.cache(lambda: jit(function, **options))
 
     @functools.wraps(function)
-    def call(*args):
+    def call(*args, **kwargs):
         try:
-            return (jitted() if state.trace is eval_trace else function)(*args)
+            return (jitted() if state.trace is eval_trace else function)(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
             raise

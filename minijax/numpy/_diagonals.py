@@ -38,7 +38,7 @@ from ._constructors import array
 from ._reductions import sum
 from ._select import _where
 from ._shaping import moveaxis, ravel, shape
-from ._staged import staged
+from ._staged import staged, with_dtype
 
 
 @public
@@ -129,7 +129,8 @@ def _triangle(name, m, k):
     return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
 
 
-@staged(static_argnames=("axis1", "axis2", "dtype"))
+@with_dtype(4)
+@staged(static_argnames=("axis1", "axis2", "dtype"), eager=False)
 def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     """The sum along a diagonal.
 
@@ -147,7 +148,6 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
         raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
     if canonical_axis(axis1, a.ndim) == canonical_axis(axis2, a.ndim):
         raise ValueError(f"axis1 and axis2 can not be same. {axis1=} and {axis2=}")
-    dtype = user_dtype(dtype, "trace")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     mask = eye(a.shape[-2], a.shape[-1], offset, bool)
     return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)

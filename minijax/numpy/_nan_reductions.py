@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
 import numpy as np
 
 from ..core.boundary import public
@@ -19,7 +16,6 @@ from ._arguments import (
     ensure_arraylike,
     is_integer,
     promote_shapes,
-    user_dtype,
 )
 from ._reductions import (
     MAX,
@@ -37,7 +33,7 @@ from ._reductions import (
 )
 from ._searching import argmax, argmin
 from ._select import _where
-from ._staged import staged
+from ._staged import staged, with_dtype
 
 
 def _without_nans(name, kind, a, nan_if_all_nan, where, **kwargs):
@@ -68,44 +64,36 @@ def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=N
                          keepdims=keepdims, initial=initial)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@with_dtype(2)
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The sum, NaNs left out; arguments as for `sum`."""
     return _without_nans("nansum", SUM, a, False, where, axis=axis, out=out, keepdims=keepdims,
-                         initial=initial, dtype=user_dtype(dtype, "nansum"))
+                         initial=initial, dtype=dtype)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@with_dtype(2)
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The product, NaNs left out; arguments as for `prod`."""
     return _without_nans("nanprod", PROD, a, False, where, axis=axis, out=out, keepdims=keepdims,
-                         initial=initial, dtype=user_dtype(dtype, "nanprod"))
+                         initial=initial, dtype=dtype)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@with_dtype(2, "mean")
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
     """The mean, NaNs left out; arguments as for `mean`."""
     a, where = ensure_arraylike("nanmean", a), check_mask("nanmean", where)
     check_no_out("nanmean", out)
     if is_integer(a):
         return mean(a, axis, dtype, keepdims=keepdims, where=where)
-    dtype = a.dtype if dtype is None else user_dtype(dtype, "mean")
+    dtype = a.dtype if dtype is None else dtype
     count = sum(bitwise.bitwise_not(lax.ne(a, a)), axis, dtype, keepdims=keepdims, where=where)
     return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
 
 
-def _warning(compiled: Callable) -> Callable:
-    """The public function: it warns in each call of a dtype that is not there. The compiled one
-    would do so in the first."""
-    @public
-    @functools.wraps(compiled)
-    def function(a, axis=None, dtype=None, *args, **kwargs):
-        return compiled(a, axis, user_dtype(dtype, compiled.__name__), *args, **kwargs)
-
-    return function
-
-
-@_warning
+@with_dtype(2)
 @staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
@@ -127,7 +115,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, w
     return convert(lax.div(total, convert(divisor, total.dtype)), dtype)
 
 
-@_warning
+@with_dtype(2)
 @staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):

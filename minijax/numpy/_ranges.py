@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..core import dtypes
@@ -149,12 +151,13 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
     """Powers of `base` with equally distant exponents from `start` to `stop`; see `linspace`."""
     num = dimension_or_error(num, "'num' argument of jnp.logspace")
     axis = static_index(axis, "'axis' argument of jnp.logspace")
-    return _logspace(start, stop, num, endpoint, base, dtype, axis)
+    return _of_ends(_logspace, start, stop, base)(
+        start, stop, num, endpoint, base, user_dtype(dtype, "logspace"), axis)
 
 
 @staged(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "logspace")
+    dtype = _inexact_result(start, stop) if dtype is None else dtype
     working = dtypes.to_inexact_dtype(dtype)
     start, stop = (convert(x, working) for x in ensure_arraylikes("logspace", start, stop))
     exponents = linspace(start, stop, num, endpoint=endpoint, retstep=False, dtype=None, axis=axis)
@@ -166,12 +169,13 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
     """Numbers from `start` to `stop`, each the same multiple of the last; see `linspace`."""
     num = dimension_or_error(num, "'num' argument of jnp.geomspace")
     axis = static_index(axis, "'axis' argument of jnp.geomspace")
-    return _geomspace(start, stop, num, endpoint, dtype, axis)
+    return _of_ends(_geomspace, start, stop)(
+        start, stop, num, endpoint, user_dtype(dtype, "geomspace"), axis)
 
 
 @staged(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
-    dtype = _inexact_result(start, stop) if dtype is None else user_dtype(dtype, "geomspace")
+    dtype = _inexact_result(start, stop) if dtype is None else dtype
     working = dtypes.to_inexact_dtype(dtype)
     start, stop = (convert(x, working) for x in ensure_arraylikes("geomspace", start, stop))
     signs = sign(start)
@@ -180,3 +184,15 @@ def _geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
                                    axis=0))
     axis = canonical_axis(axis, res.ndim)
     return convert(transpose(res, (*range(1, axis + 1), 0, *range(axis + 1, res.ndim))), dtype)
+
+
+def _of_ends(function, *ends):
+    """A function above. It is compiled if all `ends` are scalars; of others, ranks may be warned
+    of in each call."""
+    return function if any(map(np.ndim, ends)) else _compiled(function)
+
+
+@functools.cache
+def _compiled(function):
+    names = ("num", "endpoint", "dtype", "axis")
+    return staged(function.__wrapped__, static_argnames=names, eager=False)

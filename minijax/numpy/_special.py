@@ -98,11 +98,16 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
             nan_to_num(complex_numbers.real(x), nan=nan, posinf=posinf, neginf=neginf),
             nan_to_num(complex_numbers.imag(x), nan=nan, posinf=posinf, neginf=neginf))
     info = dtypes.finfo(x.dtype)
-    posinf, neginf = (info.max if posinf is None else posinf), \
-        (info.min if neginf is None else neginf)
-    out = _where(isnan(x), asarray(nan, x.dtype), x)
-    out = _where(isposinf(out), asarray(posinf, x.dtype), out)
-    return _where(isneginf(out), asarray(neginf, x.dtype), out)
+    numbers = (constant_like(x, default) if given is None else asarray(given, x.dtype)
+               for given, default in ((nan, 0), (posinf, info.max), (neginf, info.min)))
+    return _replace_nonfinite(x, *numbers)
+
+
+@compiled
+def _replace_nonfinite(x, nan, posinf, neginf):
+    out = _where(isnan(x), nan, x)
+    out = _where(isposinf(out), posinf, out)
+    return _where(isneginf(out), neginf, out)
 
 
 @staged(eager=False)
@@ -133,7 +138,11 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     a, b = promote_args("isclose", a, b)
     if isinstance(typeof(a).dtype, dtypes.ExtendedDType):  # keys are equal, or not close
         return lax.eq(a, b)
-    a, b = promote_args_inexact("isclose", a, b)
+    return _isclose(*promote_args_inexact("isclose", a, b), rtol, atol, equal_nan)
+
+
+@functools.partial(compiled, static_argnums=4)
+def _isclose(a, b, rtol, atol, equal_nan):
     real_dtype = to_floating_dtype(typeof(a).dtype)
     rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     both_nan = logical_and(isnan(a), isnan(b))
