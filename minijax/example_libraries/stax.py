@@ -21,8 +21,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import nn, random
 from .. import numpy as jnp
-from .. import random
 from ..checks.sequences import iterable
 from ..core.boundary import public
 from ..lax import elementwise as lax
@@ -34,23 +34,11 @@ from ..lax.convolution_functions import (
 )
 from ..lax.sliding import padtype_to_pads
 from ..lax.windowed_reductions import reduce_window, reduce_window_shape_tuple
-from ..nn import (
-    elu,
-    gelu,
-    leaky_relu,
-    log_softmax,
-    relu,
-    selu,
-    sigmoid,
-    softmax,
-    softplus,
-    standardize,
-)
 from ..nn.initializers import glorot_normal, normal, ones, zeros
 
 Layer = tuple[Callable, Callable]
 
-glorot, randn, logsoftmax = glorot_normal, normal, log_softmax  # their old names
+glorot, randn, logsoftmax = glorot_normal, normal, nn.log_softmax  # their old names
 _glorot, _near_zero, _nearly_zero = glorot_normal(), normal(), normal(1e-6)
 
 # ----------------------------------------------------------------------------------------------
@@ -167,7 +155,7 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center: bool = True, scale: bool = T
     def apply_fun(params, x, **kwargs):
         beta, gamma = params
         spread = tuple(None if d in axis else slice(None) for d in range(jnp.ndim(x)))
-        out = standardize(x, axis, epsilon=epsilon)
+        out = nn.standardize(x, axis, epsilon=epsilon)
         out = gamma[spread] * out if scale else out
         return out + beta[spread] if center else out
 
@@ -239,16 +227,16 @@ def elementwise(fun: Callable, **fun_kwargs) -> Layer:
 
 
 Tanh = elementwise(jnp.tanh)
-Relu = elementwise(relu)
+Relu = elementwise(nn.relu)
 Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(log_softmax, axis=-1)
-Softmax = elementwise(softmax, axis=-1)
-Softplus = elementwise(softplus)
-Sigmoid = elementwise(sigmoid)
-Elu = elementwise(elu)
-LeakyRelu = elementwise(leaky_relu)
-Selu = elementwise(selu)
-Gelu = elementwise(gelu)
+LogSoftmax = elementwise(nn.log_softmax, axis=-1)
+Softmax = elementwise(nn.softmax, axis=-1)
+Softplus = elementwise(nn.softplus)
+Sigmoid = elementwise(nn.sigmoid)
+Elu = elementwise(nn.elu)
+LeakyRelu = elementwise(nn.leaky_relu)
+Selu = elementwise(nn.selu)
+Gelu = elementwise(nn.gelu)
 Identity = elementwise(lambda inputs: inputs)
 
 Flatten = (

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.sequences import iterable
-from ..core import dtypes
+from ..core import dtypes, primitives
 from ..core.api_util import flatten_fun_nokwargs
 from ..core.boundary import public
 from ..core.core import (
@@ -37,27 +37,6 @@ from ..core.core import (
     typeof,
 )
 from ..core.forward import Zero, instantiate_zeros, primitive_jvps
-from ..core.primitives import (
-    add_any_p,
-    add_p,
-    broadcast_in_dim_p,
-    convert,
-    convert_element_type_p,
-    cos_p,
-    div_p,
-    dot_general_p,
-    exp_p,
-    integer_pow_p,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
-    reshape_p,
-    sin_p,
-    squeeze_p,
-    sub_p,
-    tanh_p,
-    transpose_p,
-)
 from ..core.tree import tree_structure
 from ..core.util import partition_list
 from ..custom_rules.jvp import custom_jvp_call_p
@@ -181,7 +160,7 @@ def _curve(scale, primal, terms) -> Polynomial:
             raise TypeError(f"jet: an argument of dtype {primal.dtype} cannot move along a curve: "
                             "make it a float, close over it, or give derivatives that are zero.")
         return [primal]
-    return [primal, *(convert(t, primal.dtype, typeof(t).weak_type) / k
+    return [primal, *(primitives.convert(t, primal.dtype, typeof(t).weak_type) / k
                       for k, t in zip(scale, terms))]
 
 
@@ -312,18 +291,18 @@ def _linear_in_floats(primitive: Primitive) -> None:
 
 
 for _p in (
-    neg_p, complex_numbers.real_p, complex_numbers.imag_p, complex_numbers.complex_p,
+    primitives.neg_p, complex_numbers.real_p, complex_numbers.imag_p, complex_numbers.complex_p,
     complex_numbers.conj_p, copy_p,
-    broadcast_in_dim_p, concatenate_p, pad_p, reshape_p,
-    shaping.rev_p, split_p, squeeze_p, stack_p, transpose_p,
-    unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
+    primitives.broadcast_in_dim_p, concatenate_p, pad_p, primitives.reshape_p,
+    shaping.rev_p, split_p, primitives.squeeze_p, stack_p, primitives.transpose_p,
+    unstack_p, slice_p, cumulative.cumsum_p, primitives.reduce_sum_p,
     reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
     _linear(_p)
 
 for _p in (
-    add_p, add_any_p, sub_p, convert_element_type_p, select_n_p,
-    slicing.dynamic_slice_p, slicing.dynamic_update_slice_p, gather.gather_p,
+    primitives.add_p, primitives.add_any_p, primitives.sub_p, primitives.convert_element_type_p,
+    select_n_p, slicing.dynamic_slice_p, slicing.dynamic_update_slice_p, gather.gather_p,
     scatter.scatter_add_p, scatter.scatter_p, scatter.scatter_sub_p,
 ):
     _linear_in_floats(_p)
@@ -346,7 +325,7 @@ def _product(order, x, y, mul: Callable = lax.mul):
     return [_sum(_in_product(x, y, k, mul)) for k in range(degree + 1)]
 
 
-for _p in (mul_p, dot_general_p, convolution.conv_general_dilated_p):
+for _p in (primitives.mul_p, primitives.dot_general_p, convolution.conv_general_dilated_p):
     _bilinear(_p)
 
 
@@ -370,8 +349,8 @@ def _integer_pow(order, x, *, y):
     return square if y % 2 == 0 or y == 1 else _product(order, square, x)
 
 
-jet_rules[div_p] = _quotient
-jet_rules[integer_pow_p] = _integer_pow
+jet_rules[primitives.div_p] = _quotient
+jet_rules[primitives.integer_pow_p] = _integer_pow
 jet_rules[lax.square_p] = lambda order, x: _product(order, x, x)
 
 # ----------------------------------------------------------------------------------------------
@@ -413,11 +392,11 @@ def _defriccati(primitive: Primitive, a: float, b: float, c: float) -> None:
 _defpower(lax.sqrt_p, 1 / 2)
 _defpower(lax.rsqrt_p, -1 / 2)
 _defpower(lax.cbrt_p, 1 / 3)
-_defriccati(exp_p, 0, 1, 0)
+_defriccati(primitives.exp_p, 0, 1, 0)
 _defriccati(lax.exp2_p, 0, math.log(2), 0)
 _defriccati(lax.expm1_p, 1, 1, 0)
 _defriccati(lax.logistic_p, 0, 1, -1)
-_defriccati(tanh_p, 1, 0, -1)
+_defriccati(primitives.tanh_p, 1, 0, -1)
 _defriccati(lax.tan_p, 1, 0, 1)
 
 
@@ -425,7 +404,7 @@ def _pow(order, x, y):
     """A power with a constant exponent, or exp(y log x)."""
     value = lax.pow_p.bind(x[0], y[0])
     if len(y) == 1:
-        return _power(value, order, x, convert(y[0], typeof(x[0]).dtype))
+        return _power(value, order, x, primitives.convert(y[0], typeof(x[0]).dtype))
     exponent, = jet_flat(lambda x, y: [lax.mul(y, lax.log(x))], order, [x, y])
     return _riccati(value, order, exponent, 0, 1, 0)
 
@@ -449,5 +428,5 @@ def _defpair(sine_p: Primitive, cosine_p: Primitive, sign: int) -> None:
     jet_rules[cosine_p] = lambda order, x, **params: both(order, x)[1]
 
 
-_defpair(sin_p, cos_p, -1)
+_defpair(primitives.sin_p, primitives.cos_p, -1)
 _defpair(trigonometric.sinh_p, trigonometric.cosh_p, 1)

@@ -16,7 +16,7 @@ from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
-from . import bitwise
+from . import bitwise, windows
 from . import elementwise as prim
 from .cutting import concatenate
 from .families import lower_fun
@@ -24,36 +24,17 @@ from .reductions import reduce_and
 from .selection import select
 from .shaping import broadcast_in_dim, expand_dims, full_like
 from .sizes import canonical_shape
-from .windows import (
-    FILL_OR_DROP,
-    PROMISE_IN_BOUNDS,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    attribute,
-    canonical,
-    check_dims,
-    check_index_map,
-    check_indices,
-    check_other_dims,
-    flag,
-    index_dtype,
-    locate,
-    result_order,
-    shifted,
-    sizes_vector,
-    window_dims,
-)
 
 
 def _check_offset_dims(dims, out_ndim: int) -> None:
-    check_dims("gather", "offset_dims", dims, max((out_ndim, *[d + 1 for d in dims])))
+    windows.check_dims("gather", "offset_dims", dims, max((out_ndim, *[d + 1 for d in dims])))
     for i, d in enumerate(dims):
         if not 0 <= d < out_ndim:
             raise TypeError(f"Offset dimension {i} in gather op is out of bounds; got {d}, expected"
                             f" a number in [0, {out_ndim}), the dimensions of the result.")
 
 
-def _check_slice_sizes(sizes, operand, indices, numbers: GatherDimensionNumbers, kept) -> None:
+def _check_slice_sizes(sizes, operand, indices, numbers, kept) -> None:
     if len(sizes) != operand.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got "
                         f"slice_sizes={sizes} for operand shape {operand.shape}.")
@@ -80,11 +61,11 @@ def _check_bounds(sizes, dims, allowed: tuple, what: str) -> None:
 def _gather_shape(operand, indices, *, dimension_numbers, slice_sizes, **params):
     numbers = dimension_numbers
     out_ndim = len(numbers.offset_dims) + indices.ndim - 1
-    check_indices("gather", indices)
+    windows.check_indices("gather", indices)
     _check_offset_dims(numbers.offset_dims, out_ndim)
-    check_index_map("gather", operand, indices, numbers)
-    check_other_dims("gather", operand, indices, numbers)
-    kept = window_dims(numbers, operand.ndim)
+    windows.check_index_map("gather", operand, indices, numbers)
+    windows.check_other_dims("gather", operand, indices, numbers)
+    kept = windows.window_dims(numbers, operand.ndim)
     _check_slice_sizes(slice_sizes, operand, indices, numbers, kept)
     sizes, index_sizes = iter(slice_sizes[d] for d in kept), iter(indices.shape)
     shape = [next(sizes if d in numbers.offset_dims else index_sizes) for d in range(out_ndim)]
@@ -95,7 +76,7 @@ def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **p
     numbers, n_batch = dimension_numbers, indices.ndim - 1
     if _takes_slices(x, indices, numbers, slice_sizes, mode):
         return x.take(indices[..., 0], axis=numbers.start_index_map[0], mode="clip")
-    place = locate(x.shape, indices, numbers, slice_sizes)
+    place = windows.locate(x.shape, indices, numbers, slice_sizes)
     out = x.transpose(place.order)
     if len(place.arrays) == 1:
         out = out.take(place.arrays[0], axis=0)
@@ -103,10 +84,10 @@ def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **p
         out = out[tuple(place.arrays)]
     else:
         out = np.broadcast_to(out, place.inside.shape + out.shape)
-    if mode is FILL_OR_DROP and not place.inside.all():
+    if mode is windows.FILL_OR_DROP and not place.inside.all():
         inside = place.inside.reshape(place.inside.shape + (1,) * len(place.window))
         out = np.where(inside, out, _element(fill_value, x.dtype))
-    order = result_order(numbers, place.window, n_batch)
+    order = windows.result_order(numbers, place.window, n_batch)
     return out if order == list(range(out.ndim)) else out.transpose(order)
 
 
@@ -130,7 +111,7 @@ def _takes_slices(x, indices, numbers, sizes, mode) -> bool:
     in_place = all(d == i + (n_batch if i >= axis else 0)
                    for i, d in enumerate(numbers.offset_dims))
     whole = all(size == n or d == axis for d, (size, n) in enumerate(zip(sizes, x.shape)))
-    return in_place and whole and (mode is not FILL_OR_DROP or not indices.size or
+    return in_place and whole and (mode is not windows.FILL_OR_DROP or not indices.size or
                                    (indices.min() >= 0 and indices.max() < x.shape[axis]))
 
 
@@ -139,9 +120,9 @@ def_numpy(gather_p, _gather)
 
 
 @public
-def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
+def gather(operand, start_indices, dimension_numbers: windows.GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False,
-           indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
+           indices_are_sorted: bool = False, mode: str | windows.GatherScatterMode | None = None,
            fill_value=None):
     """Windows of `operand`, one for each index vector.
 
@@ -162,10 +143,10 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
     >>> lax.gather(jnp.eye(3), jnp.array([[2], [0]]), numbers, (1, 3)).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
-    if mode is GatherScatterMode.ONE_HOT:
+    mode = windows.PROMISE_IN_BOUNDS if mode is None else windows.GatherScatterMode.from_any(mode)
+    if mode is windows.GatherScatterMode.ONE_HOT:
         raise AssertionError('gather has no mode "one_hot": jax.numpy.take_along_axis has it.')
-    if mode is not FILL_OR_DROP:
+    if mode is not windows.FILL_OR_DROP:
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill_value(typeof(operand).dtype)
@@ -174,7 +155,7 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
     if fill_value is not None and isinstance(typeof(operand).dtype, ExtendedDType):
         fill_value = FillOfWords(fill_value)
     return gather_p.bind(
-        operand, start_indices, dimension_numbers=canonical(dimension_numbers),
+        operand, start_indices, dimension_numbers=windows.canonical(dimension_numbers),
         slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value)
 
@@ -195,8 +176,8 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
     indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
     indices = indices % np.array([[shape[d] for d in axes]])
     sizes = [1 if d in axes else n for d, n in enumerate(shape)]
-    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(axes),
-                                     tuple(axes))
+    numbers = windows.GatherDimensionNumbers(
+        tuple(range(1, len(shape) - len(axes) + 1)), tuple(axes), tuple(axes))
     return gather(src, indices, numbers, sizes)
 
 
@@ -248,21 +229,21 @@ def gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indice
     offset, collapsed, index_map, batching, index_batching = dimension_numbers
     if x_dim is not None:
         x = moveaxis(x, x_dim, 0)
-        collapsed, index_map = shifted(collapsed), shifted(index_map)
-        batching = shifted(batching)
+        collapsed, index_map = windows.shifted(collapsed), windows.shifted(index_map)
+        batching = windows.shifted(batching)
         n = typeof(x).shape[0]
     if indices_dim is not None:
         indices = moveaxis(indices, indices_dim, 0)
-        index_batching = shifted(index_batching)
+        index_batching = windows.shifted(index_batching)
     if indices_dim is None:
-        offset, slice_sizes = shifted(offset, (0,)), (n, *slice_sizes)
+        offset, slice_sizes = windows.shifted(offset, (0,)), (n, *slice_sizes)
     elif x_dim is None:
-        offset = shifted(offset)
+        offset = windows.shifted(offset)
         unique_indices = indices_are_sorted = False
     else:
-        offset, slice_sizes = shifted(offset), (min(n, 1), *slice_sizes)
+        offset, slice_sizes = windows.shifted(offset), (min(n, 1), *slice_sizes)
         batching, index_batching = (0, *batching), (0, *index_batching)
-    numbers = GatherDimensionNumbers(offset, collapsed, index_map, batching, index_batching)
+    numbers = windows.GatherDimensionNumbers(offset, collapsed, index_map, batching, index_batching)
     return gather(x, indices, numbers, slice_sizes, unique_indices=unique_indices,
                   indices_are_sorted=indices_are_sorted, **params), 0
 
@@ -275,14 +256,14 @@ primitive_batchers[gather_p] = gather_batching
 
 
 def _lower_gather(ctx, x, indices, *, mode, **params):
-    rule = _filled if mode is FILL_OR_DROP else _lower_gather_inside
+    rule = _filled if mode is windows.FILL_OR_DROP else _lower_gather_inside
     return rule(ctx, x, indices, mode=mode, **params)
 
 
 def gather_numbers(indices, dimension_numbers) -> str:
     """The attribute of the operation that has these numbers."""
-    return attribute("gather", **dimension_numbers._asdict(),
-                     index_vector_dim=indices.aval.ndim - 1)
+    return windows.attribute("gather", **dimension_numbers._asdict(),
+                             index_vector_dim=indices.aval.ndim - 1)
 
 
 def _lower_gather_inside(ctx, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted,
@@ -294,17 +275,19 @@ def _lower_gather_inside(ctx, x, indices, *, dimension_numbers, slice_sizes, ind
     sizes = ", ".join(map(str, slice_sizes))
     sizes = f"array<i64: {sizes}>" if slice_sizes else "array<i64>"
     return ctx.op(f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = {numbers}, '
-                  f"indices_are_sorted = {flag(indices_are_sorted)}, slice_sizes = {sizes}}}> : "
-                  f"({x.type}, {indices.type}) -> {tensor_type(out)}", out)
+                  f"indices_are_sorted = {windows.flag(indices_are_sorted)}, "
+                  f"slice_sizes = {sizes}}}> : ({x.type}, {indices.type}) -> {tensor_type(out)}",
+                  out)
 
 
 def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices,
                    indices_are_sorted, mode, fill_value):
     """A gather in mode "fill": of each window, moved inside, and the fill value, the right one."""
     numbers, shape = dimension_numbers, typeof(x).shape
-    indices = convert(indices, index_dtype(shape))
+    indices = convert(indices, windows.index_dtype(shape))
     dtype, n_batch = typeof(indices).dtype, typeof(indices).ndim - 1
-    limits = sizes_vector([shape[d] - slice_sizes[d] for d in numbers.start_index_map], dtype)
+    limits = [shape[d] - slice_sizes[d] for d in numbers.start_index_map]
+    limits = windows.sizes_vector(limits, dtype)
     limits = broadcast_in_dim(limits, typeof(indices).shape, (n_batch,))
     inside = bitwise.bitwise_and(prim.ge(indices, dtype.type(0)), prim.le(indices, limits))
     inside = reduce_and(inside, (n_batch,))

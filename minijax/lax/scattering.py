@@ -25,30 +25,13 @@ from ..runtime.dispatch import def_numpy_or_xla
 from ..settings import trace_context
 from ..text.naming import named
 from . import elementwise as prim
+from . import windows
 from .complex_numbers import has_nan
 from .families import emit_region, lower_fun
 from .gathering import gather, gather_p
 from .scatter_evaluation import scatter_rule
 from .selection import select
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
-from .windows import (
-    CLIP,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    attribute,
-    canonical,
-    check_dims,
-    check_index_map,
-    check_indices,
-    check_other_dims,
-    flag,
-    of_gather,
-    of_scatter,
-    shifted,
-    sizes_of_updates,
-    sizes_vector,
-    window_dims,
-)
 
 
 def _scatter_shape(operand, indices, updates, *, dimension_numbers, **params):
@@ -58,18 +41,18 @@ def _scatter_shape(operand, indices, updates, *, dimension_numbers, **params):
         raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}. It has the "
                         f"dimensions update_window_dims={numbers.update_window_dims}, and those of "
                         "the indices but for the last one.")
-    check_indices("scatter", indices)
-    check_dims("scatter", "update_window_dims", numbers.update_window_dims, updates.ndim)
-    check_other_dims("scatter", operand, indices, numbers)
+    windows.check_indices("scatter", indices)
+    windows.check_dims("scatter", "update_window_dims", numbers.update_window_dims, updates.ndim)
+    windows.check_other_dims("scatter", operand, indices, numbers)
     same_dtypes("scatter", (operand, updates))
-    kept = window_dims(of_gather(numbers), operand.ndim)
+    kept = windows.window_dims(windows.of_gather(numbers), operand.ndim)
     if len(kept) != len(numbers.update_window_dims):
         size = operand.ndim - len(kept) + len(numbers.update_window_dims)
         raise TypeError(f"Scatter op has window of size {size}; doesn't match operand of rank "
                         f"{operand.ndim}. Each dimension of the operand must have an element of "
                         "update_window_dims, or be inserted or batching.")
-    check_index_map("scatter", operand, indices, numbers)
-    for d, size in enumerate(sizes_of_updates(operand, updates, numbers)):
+    windows.check_index_map("scatter", operand, indices, numbers)
+    for d, size in enumerate(windows.sizes_of_updates(operand, updates, numbers)):
         if d in kept and size > operand.shape[d]:
             raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds "
                             f"of the corresponding dimensions of operand: {size} > "
@@ -135,9 +118,10 @@ def _check_promises(*promises) -> None:
 def _scatter_function(primitive: Primitive, combine: Callable | None, what: str) -> Callable:
     @named(primitive.name.replace("-", "_"), what=what)
     @public
-    def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+    def function(operand, scatter_indices, updates,
+                 dimension_numbers: windows.ScatterDimensionNumbers, *,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 mode: str | GatherScatterMode | None = None):
+                 mode: str | windows.GatherScatterMode | None = None):
         """`operand` with windows of it {what} those of `updates`.
 
         Args:
@@ -160,8 +144,9 @@ def _scatter_function(primitive: Primitive, combine: Callable | None, what: str)
             jaxpr, consts = closed.jaxpr, tuple(closed.consts)
         return primitive.bind(
             operand, scatter_indices, updates, update_jaxpr=jaxpr, update_consts=consts,
-            dimension_numbers=canonical(dimension_numbers), indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices, mode=GatherScatterMode.from_any(mode))
+            dimension_numbers=windows.canonical(dimension_numbers),
+            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+            mode=windows.GatherScatterMode.from_any(mode))
 
     return function
 
@@ -177,7 +162,8 @@ scatter_max = _scatter_function(scatter_max_p, prim.max, "replaced by the maximu
 @public
 def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *,
                   update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
-                  unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
+                  unique_indices: bool = False,
+                  mode: str | windows.GatherScatterMode | None = None):
     """`operand` with `func` applied to each element of some windows, once for each occurrence.
 
     Args:
@@ -196,9 +182,9 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *
     closed = _applied_jaxpr(func, scalar)
     return scatter_p.bind(
         operand, scatter_indices, full(update_shape, 0, aval.dtype), update_jaxpr=closed.jaxpr,
-        update_consts=tuple(closed.consts), dimension_numbers=canonical(dimension_numbers),
+        update_consts=tuple(closed.consts), dimension_numbers=windows.canonical(dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-        mode=GatherScatterMode.from_any(mode))
+        mode=windows.GatherScatterMode.from_any(mode))
 
 
 def _applied_jaxpr(func, scalar):
@@ -240,10 +226,10 @@ def _ones(x, dtype=None):
     return full_like(x, 1, dtype)
 
 
-def _inverse_gather(x, indices, updates, numbers: ScatterDimensionNumbers, **params):
+def _inverse_gather(x, indices, updates, numbers: windows.ScatterDimensionNumbers, **params):
     """Read what a scatter of windows like `updates` would write: its transpose, if it adds."""
-    sizes = sizes_of_updates(typeof(x), updates, numbers)
-    return gather(x, indices, of_gather(numbers), sizes, **params)
+    sizes = windows.sizes_of_updates(typeof(x), updates, numbers)
+    return gather(x, indices, windows.of_gather(numbers), sizes, **params)
 
 
 def _linear_scatter_jvp(primitive, primals, tangents, **params):
@@ -357,7 +343,7 @@ primitive_jvps[scatter_max_p] = functools.partial(_extreme_jvp, scatter_max_p)
 def _gather_transpose(ct, operand, indices, *, dimension_numbers, slice_sizes, fill_value,
                       **params):
     zeros = full(operand.aval.shape, 0, typeof(ct).dtype)
-    return scatter_add(zeros, indices, ct, of_scatter(dimension_numbers), **params)
+    return scatter_add(zeros, indices, ct, windows.of_scatter(dimension_numbers), **params)
 
 
 deftranspose(gather_p, _gather_transpose, None)
@@ -420,13 +406,14 @@ def scatter_batching(primitive, args, dims, *, dimension_numbers, **params):
     size = next(typeof(a).shape[d] for a, d in zip(args, dims) if d is not None)
     x, updates = bdim_at_front(x, dims[0], size), bdim_at_front(updates, dims[2], size)
     window, inserted, index_map, batching, index_batching = dimension_numbers
-    window, inserted, index_map, batching = map(shifted, (window, inserted, index_map, batching))
+    window, inserted, index_map, batching = map(
+        windows.shifted, (window, inserted, index_map, batching))
     if dims[1] is None:
         window = (0, *window)
     else:
         indices = bdim_at_front(indices, dims[1], size)
-        batching, index_batching = (0, *batching), shifted(index_batching, (0,))
-    numbers = ScatterDimensionNumbers(window, inserted, index_map, batching, index_batching)
+        batching, index_batching = (0, *batching), windows.shifted(index_batching, (0,))
+    numbers = windows.ScatterDimensionNumbers(window, inserted, index_map, batching, index_batching)
     return primitive.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
 
 
@@ -441,9 +428,9 @@ for _primitive in SCATTERS:
 def _clamped(x, indices, updates, *, dimension_numbers):
     """Scatter's indices, moved inside: mode "clip"."""
     aval, dtype = typeof(indices), typeof(indices).dtype
-    sizes = sizes_of_updates(typeof(x), typeof(updates), dimension_numbers)
-    limits = sizes_vector([typeof(x).shape[d] - sizes[d]
-                           for d in dimension_numbers.scatter_dims_to_operand_dims], dtype)
+    sizes = windows.sizes_of_updates(typeof(x), typeof(updates), dimension_numbers)
+    limits = windows.sizes_vector([typeof(x).shape[d] - sizes[d]
+                                   for d in dimension_numbers.scatter_dims_to_operand_dims], dtype)
     limits = broadcast_in_dim(limits, aval.shape, (aval.ndim - 1,))
     return prim.clamp(dtype.type(0), indices, limits)
 
@@ -454,18 +441,18 @@ _lower_clamped = lower_fun(_clamped)
 def _lower_scatter(ctx, x, indices, updates, *, update_jaxpr, update_consts, dimension_numbers,
                    indices_are_sorted, unique_indices, mode):
     (out,) = ctx.avals_out
-    if mode is CLIP:
+    if mode is windows.CLIP:
         indices = _lower_clamped(ctx, x, indices, updates, dimension_numbers=dimension_numbers)
     window, inserted, index_map, batching, index_batching = dimension_numbers
-    numbers = attribute(
+    numbers = windows.attribute(
         "scatter", update_window_dims=window, inserted_window_dims=inserted,
         input_batching_dims=batching, scatter_indices_batching_dims=index_batching,
         scatter_dims_to_operand_dims=index_map, index_vector_dim=indices.aval.ndim - 1)
     operands = (x, indices, updates)
     return ctx.op("\n".join([
         f'"stablehlo.scatter"({", ".join(v.name for v in operands)}) <{{indices_are_sorted = '
-        f"{flag(indices_are_sorted)}, scatter_dimension_numbers = {numbers}, "
-        f"unique_indices = {flag(unique_indices)}}}> ({{",
+        f"{windows.flag(indices_are_sorted)}, scatter_dimension_numbers = {numbers}, "
+        f"unique_indices = {windows.flag(unique_indices)}}}> ({{",
         *_combining_region(ctx, with_shape(x.aval, ()), update_jaxpr, update_consts),
         f"    }}) : ({', '.join(v.type for v in operands)}) -> {tensor_type(out)}",
     ]), out)

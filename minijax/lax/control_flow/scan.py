@@ -40,23 +40,8 @@ from ...pytree.paths import keystr, leaf_paths
 from .. import cutting
 from ..compile_time import concrete_or_error
 from ..stacking import stack
+from . import common
 from .agreement import check_carry
-from .common import (
-    batch_jaxpr_to,
-    check_flow,
-    check_references,
-    evaluate_compiled,
-    fixpoint,
-    forwarded,
-    keep_outputs,
-    move_inputs,
-    move_outputs,
-    promote_weak_types,
-    show_avals,
-    stage,
-    to_front,
-    traced_constants_apart,
-)
 from .parts import enter_rules, flat, grouped
 
 # ----------------------------------------------------------------------------------------------
@@ -113,10 +98,10 @@ def scan_loop(loop: str, f: Callable, init: Any, xs: Any, length: int | None = N
         return _python_loop(f, init, xs, length, reverse)
     x_avals = [without_leading(aval) for aval in xs_avals]
     in_tree = treedef_tuple([carry_tree, xs_tree])
-    check_references(f, in_tree, [*carry, *xs_leaves], "scan")
+    common.check_references(f, in_tree, [*carry, *xs_leaves], "scan")
     staged, ys_avals = _stage_body(f, in_tree, carry_tree, carry_avals, x_avals)
-    check_references(f, in_tree, [*carry, *xs_leaves], "scan", staged.consts)
-    carry, promoted = promote_weak_types(carry, staged.jaxpr.out_avals)
+    common.check_references(f, in_tree, [*carry, *xs_leaves], "scan", staged.consts)
+    carry, promoted = common.promote_weak_types(carry, staged.jaxpr.out_avals)
     if promoted:
         carry_avals = [*map(typeof, carry)]
         staged, ys_avals = _stage_body(f, in_tree, carry_tree, carry_avals, x_avals)
@@ -129,7 +114,7 @@ def scan_loop(loop: str, f: Callable, init: Any, xs: Any, length: int | None = N
 
 def _stage_body(f, in_tree, carry_tree, carry_avals, x_avals):
     """The body as a jaxpr, and the types of its `y`s."""
-    staged = stage(f, in_tree, [*carry_avals, *x_avals], "scan")
+    staged = common.stage(f, in_tree, [*carry_avals, *x_avals], "scan")
     children = staged.out_tree.children()
     if len(children) != 2:
         got = staged.out_tree.unflatten(staged.jaxpr.out_avals)
@@ -145,7 +130,7 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
 
     A carry that the body returns as it was is a constant, and a `y` that is its `x` is among `xs`.
     """
-    sources = forwarded(jaxpr)
+    sources = common.forwarded(jaxpr)
     is_const = [source == len(consts) + i for i, source in enumerate(sources[:len(carry)])]
     carry, new_consts = partition_list(is_const, carry)
     first_x = len(consts) + len(is_const)
@@ -153,10 +138,10 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
                for source in sources[len(is_const):]]
     computed = [not const for const in is_const] + [source is None for source in from_xs]
     if not all(computed):
-        jaxpr = keep_outputs(jaxpr, tuple(computed))
+        jaxpr = common.keep_outputs(jaxpr, tuple(computed))
     if new_consts:
         others = [False] * len(consts), [False] * len(xs)
-        jaxpr = move_inputs(jaxpr, to_front([*others[0], *is_const, *others[1]]))
+        jaxpr = common.move_inputs(jaxpr, common.to_front([*others[0], *is_const, *others[1]]))
     consts = [*new_consts, *consts]
     outs = scan_p.bind(*consts, *carry, *xs, jaxpr=jaxpr, num_consts=len(consts),
                        num_carry=len(carry), **params)
@@ -237,7 +222,7 @@ scan_p = Primitive("scan", multiple_results=True, memoize_avals=False)
 
 @scan_p.def_impl
 def _evaluate(*args, **params):
-    return evaluate_compiled(scan_p, args, "jaxpr", params)
+    return common.evaluate_compiled(scan_p, args, "jaxpr", params)
 
 
 @scan_p.def_abstract_eval
@@ -260,11 +245,11 @@ def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     """The body gives the carry that it takes, and the operands are what it takes."""
     consts, init, xs = split_list(avals, [num_consts, num_carry])
     if any(x.shape[:1] != (length,) for x in xs):
-        raise JaxprTypeError(f"scan of length {length} is called with {show_avals(xs)}")
+        raise JaxprTypeError(f"scan of length {length} is called with {common.show_avals(xs)}")
     carry = jaxpr.in_avals[num_consts:num_consts + num_carry]
-    check_flow("scan", "the body returns", jaxpr.out_avals[:num_carry], carry)
+    common.check_flow("scan", "the body returns", jaxpr.out_avals[:num_carry], carry)
     given = [*consts, *init, *map(without_leading, xs)]
-    check_flow("scan", "the body takes", jaxpr.in_avals, given)
+    common.check_flow("scan", "the body takes", jaxpr.in_avals, given)
     return _result_types(*avals, jaxpr=jaxpr, length=length, num_carry=num_carry)
 
 
@@ -283,22 +268,23 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     def body_jvp(carry_nz):
         return jvp_jaxpr(jaxpr, (*consts_nz, *carry_nz, *xs_nz), (*carry_nz, *no_ys))
 
-    carry_nz = fixpoint(lambda carry_nz: body_jvp(carry_nz)[1][:num_carry], carry_nz)
+    carry_nz = common.fixpoint(lambda carry_nz: body_jvp(carry_nz)[1][:num_carry], carry_nz)
     body, out_nz = body_jvp(carry_nz)
     nonzeros = (*consts_nz, *carry_nz, *xs_nz)
     tangents = [instantiate_later(t) for t, nonzero in zip(tangents, nonzeros) if nonzero]
     in_order, in_sizes = _zipped_order(nonzeros, num_consts, num_carry)
     out_order, out_sizes = _zipped_order(out_nz, num_carry)
     args = [*primals, *tangents]
-    outs = _bind([args[i] for i in in_order], move_outputs(move_inputs(body, in_order), out_order),
-                 num_consts=in_sizes[0], num_carry=in_sizes[1], **params)
+    body = common.move_outputs(common.move_inputs(body, in_order), out_order)
+    outs = _bind([args[i] for i in in_order], body, num_consts=in_sizes[0], num_carry=in_sizes[1],
+                 **params)
     by_place = dict(zip(out_order, outs))
     return with_zero_tangents([by_place[i] for i in range(len(outs))], out_nz)
 
 
 def _bind(args: Sequence, jaxpr: ClosedJaxpr, *, num_consts: int, **params) -> list:
     """The scan of a transformed body."""
-    jaxpr, consts = traced_constants_apart(jaxpr)
+    jaxpr, consts = common.traced_constants_apart(jaxpr)
     return scan_p.bind(*consts, *args, jaxpr=jaxpr, num_consts=num_consts + len(consts), **params)
 
 
@@ -344,12 +330,12 @@ def _batch(trace, args, dims, *, jaxpr, num_consts, num_carry, **params):
         in_dims = (*consts_dims, *(0 if b else None for b in carry_batched), *xs_dims)
         return [d is not None for d in batch_jaxpr(jaxpr, axis_data, in_dims)[1]]
 
-    carry_batched = fixpoint(lambda carry: outs_batched(carry)[:num_carry],
-                             [d is not None for d in carry_dims])
+    carry_batched = common.fixpoint(lambda carry: outs_batched(carry)[:num_carry],
+                                    [d is not None for d in carry_dims])
     carry_dims = [0 if b else None for b in carry_batched]
     ys_batched = outs_batched(carry_batched)[num_carry:]
-    body = batch_jaxpr_to(jaxpr, axis_data, (*consts_dims, *carry_dims, *xs_dims),
-                          (*carry_dims, *(0 if b else None for b in ys_batched)))
+    body = common.batch_jaxpr_to(jaxpr, axis_data, (*consts_dims, *carry_dims, *xs_dims),
+                                 (*carry_dims, *(0 if b else None for b in ys_batched)))
     wanted = [*consts_dims, *carry_dims, *(None if d is None else 1 for d in xs_dims)]
     args = [matchaxis(axis_data, *dims_and_arg) for dims_and_arg in zip(dims, wanted, args)]
     outs = _bind(args, body, num_consts=num_consts, num_carry=num_carry, **params)
@@ -368,7 +354,7 @@ def _enter(trace, values, *, jaxpr, num_consts, num_carry, **params):
     def out_counts(n_carry):
         return trace.transform(jaxpr, (*n_consts, *n_carry, *n_xs))[1]
 
-    n_carry = fixpoint(lambda n_carry: out_counts(n_carry)[:num_carry], n_carry)
+    n_carry = common.fixpoint(lambda n_carry: out_counts(n_carry)[:num_carry], n_carry)
     n_outs = (*n_carry, *out_counts(n_carry)[num_carry:])
     body, _ = trace.transform(jaxpr, (*n_consts, *n_carry, *n_xs), n_outs)
     carry = [*map(trace.widen, carry, n_carry)]
@@ -395,7 +381,8 @@ def _dce(used_outputs, eqn: JaxprEqn):
         keep = (False,) * num_consts + tuple(carry) + (False,) * num_xs
         return dce_closed(jaxpr, (*carry, *ys), keep)
 
-    live = fixpoint(lambda carry: live_body(carry)[1][num_consts:num_consts + num_carry], carry)
+    of_carry = slice(num_consts, num_consts + num_carry)
+    live = common.fixpoint(lambda carry: live_body(carry)[1][of_carry], carry)
     body, used_inputs = live_body(live)
     params = eqn.own_params | {"jaxpr": body, "num_carry": sum(live),
                            "num_consts": sum(used_inputs[:num_consts])}

@@ -51,26 +51,8 @@ from ...runtime.effect_sets import is_ordered
 from .. import reductions, shaping
 from ..families import inline_in_scope, lower_fun
 from ..selection import select
+from . import common
 from .agreement import check_carry
-from .common import (
-    Staged,
-    add_inputs,
-    batch_jaxpr_to,
-    check_flow,
-    check_references,
-    chosen_in,
-    evaluate_compiled,
-    fixpoint,
-    forwarded,
-    keep_outputs,
-    move_inputs,
-    op_with_regions,
-    promote_weak_types,
-    region_arguments,
-    spread_inputs,
-    stage,
-    to_front,
-)
 from .parts import enter_rules, flat, grouped
 
 # ----------------------------------------------------------------------------------------------
@@ -116,7 +98,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     argument_avals(init, "while_loop", lambda: leaf_names("init_val", init_val))
     cond, body = _stage_both(cond_fun, body_fun, tree, init)
     if len(body.jaxpr.outvars) == len(init):
-        init, changed = promote_weak_types(init, body.jaxpr.out_avals)
+        init, changed = common.promote_weak_types(init, body.jaxpr.out_avals)
         if changed:
             cond, body = _stage_both(cond_fun, body_fun, tree, init)
     check_carry("while_loop body", body_fun, tree, [*map(typeof, init)],
@@ -131,12 +113,12 @@ def _python_loop(cond_fun, body_fun, init_val):
     return value
 
 
-def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
+def _stage_both(cond_fun, body_fun, tree, init) -> tuple[common.Staged, common.Staged]:
     in_tree, avals = treedef_tuple([tree]), [*map(typeof, init)]
-    cond = stage(cond_fun, in_tree, avals, "while_cond")
-    check_references(body_fun, in_tree, init, "while_body")
-    body = stage(body_fun, in_tree, avals, "while_body")
-    check_references(body_fun, in_tree, init, "while_body", body.consts)
+    cond = common.stage(cond_fun, in_tree, avals, "while_cond")
+    common.check_references(body_fun, in_tree, init, "while_body")
+    body = common.stage(body_fun, in_tree, avals, "while_body")
+    common.check_references(body_fun, in_tree, init, "while_body", body.consts)
     if not treedef_is_leaf(cond.out_tree) or len(cond.jaxpr.outvars) != 1:
         raise TypeError("cond_fun must return a boolean scalar, but got pytree "
                         f"{cond.out_tree}. (It is the first argument of while_loop.)")
@@ -147,7 +129,7 @@ def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
     return cond, body
 
 
-def _bind(cond: Staged, body: Staged, init: list) -> list:
+def _bind(cond: common.Staged, body: common.Staged, init: list) -> list:
     """The final carry.
 
     A carry that the body does not change, and the condition does not read, becomes a constant of
@@ -155,14 +137,14 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
     """
     (cond_jaxpr, cond_consts, _), (body_jaxpr, body_consts, _) = cond, body
     n_cond, n_body = len(cond_consts), len(body_consts)
-    changes = tuple(source != n_body + i for i, source in enumerate(forwarded(body_jaxpr)))
+    changes = tuple(source != n_body + i for i, source in enumerate(common.forwarded(body_jaxpr)))
     pruned, used = dce_closed(cond_jaxpr, (True,), (True,) * n_cond + changes)
     carried = used[n_cond:]
     fixed, carry = partition_list(carried, init)
     if fixed:
-        cond_jaxpr, body_jaxpr = pruned, keep_outputs(body_jaxpr, carried)
+        cond_jaxpr, body_jaxpr = pruned, common.keep_outputs(body_jaxpr, carried)
         is_fixed = [not c for c in carried]
-        body_jaxpr = move_inputs(body_jaxpr, to_front([False] * n_body + is_fixed))
+        body_jaxpr = common.move_inputs(body_jaxpr, common.to_front([False] * n_body + is_fixed))
     outs = while_p.bind(*cond_consts, *fixed, *body_consts, *carry,
                         cond_nconsts=n_cond, cond_jaxpr=cond_jaxpr,
                         body_nconsts=n_body + len(fixed), body_jaxpr=body_jaxpr)
@@ -177,7 +159,7 @@ while_p = Primitive("while", multiple_results=True, memoize_avals=False)
 
 def _evaluate(*args, **params):
     """Always by XLA. The number of rounds is not known, and NumPy would be slow for many."""
-    return evaluate_compiled(while_p, args, "body_jaxpr", params)
+    return common.evaluate_compiled(while_p, args, "body_jaxpr", params)
 
 
 while_p.def_impl(around("evaluation", while_p, _evaluate))
@@ -190,9 +172,9 @@ def _result_types(*avals, body_jaxpr, **params):
 def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """Both functions must take their constants and the carry; the body must return a carry."""
     cond_consts, body_consts, carry = split_list(avals, [cond_nconsts, body_nconsts])
-    check_flow("while", "the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
-    check_flow("while", "the body takes", body_jaxpr.in_avals, body_consts + carry)
-    check_flow("while", "the body returns", body_jaxpr.out_avals, carry)
+    common.check_flow("while", "the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
+    common.check_flow("while", "the body takes", body_jaxpr.in_avals, body_consts + carry)
+    common.check_flow("while", "the body returns", body_jaxpr.out_avals, carry)
     return body_jaxpr.out_avals
 
 
@@ -206,7 +188,7 @@ def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
     """The tangents of the carry are carried along; the condition does not look at them."""
     nonzeros = [type(t) is not Zero for t in tangents]
     _, consts_nz, init_nz = map(tuple, split_list(nonzeros, [cond_nconsts, body_nconsts]))
-    carry_nz = fixpoint(lambda nz: jvp_jaxpr(body_jaxpr, consts_nz + nz, nz)[1], init_nz)
+    carry_nz = common.fixpoint(lambda nz: jvp_jaxpr(body_jaxpr, consts_nz + nz, nz)[1], init_nz)
     new_body, _ = jvp_jaxpr(body_jaxpr, consts_nz + carry_nz, carry_nz)
 
     cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
@@ -218,8 +200,9 @@ def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
     order = (*pieces[0], *pieces[2], *pieces[1], *pieces[3])
     outs = while_p.bind(
         *cond_consts, *body_consts, *consts_dot, *init, *init_dot,
-        cond_nconsts=cond_nconsts, cond_jaxpr=add_inputs(cond_jaxpr, tuple(map(typeof, init_dot))),
-        body_nconsts=body_nconsts + len(consts_dot), body_jaxpr=move_inputs(new_body, order))
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=common.add_inputs(cond_jaxpr, tuple(map(typeof, init_dot))),
+        body_nconsts=body_nconsts + len(consts_dot), body_jaxpr=common.move_inputs(new_body, order))
     return with_zero_tangents(outs, carry_nz)
 
 
@@ -236,13 +219,13 @@ def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncon
     batched, pred_dim = _batched_carry(axis_data, dims, cond_jaxpr, cond_nconsts, body_jaxpr,
                                        body_nconsts)
     if pred_dim is not None:
-        can_happen_for_all(chosen_in((cond_jaxpr, body_jaxpr)), "while")
+        can_happen_for_all(common.chosen_in((cond_jaxpr, body_jaxpr)), "while")
         pred_dim, carry_dims = 0, (0,) * len(batched)
     else:
         rank = cond_jaxpr.out_avals[0].ndim
         carry_dims = tuple(rank if b else None for b in batched)
-    new_cond = batch_jaxpr_to(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
-    new_body = batch_jaxpr_to(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
+    new_cond = common.batch_jaxpr_to(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
+    new_body = common.batch_jaxpr_to(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
     *consts, init = split_list(args, [cond_nconsts, body_nconsts])
     init = [matchaxis(axis_data, d, wanted, x) for d, wanted, x in zip(init_dims, carry_dims, init)]
     outs = while_p.bind(*consts[0], *consts[1], *init, cond_nconsts=cond_nconsts,
@@ -259,7 +242,7 @@ def _batched_carry(axis_data, dims, cond_jaxpr, cond_nconsts, body_jaxpr, body_n
         _, out_dims = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)
         return [d is not None for d in out_dims]
 
-    batched = fixpoint(step, [d is not None for d in init_dims])
+    batched = common.fixpoint(step, [d is not None for d in init_dims])
     carry_dims = tuple(0 if b else None for b in batched)
     _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims)
     return batched, pred_dim
@@ -279,7 +262,7 @@ def _enter(trace, values, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts)
     condition takes the first part of each."""
     cond_consts, body_consts, carry = split_list(values, [cond_nconsts, body_nconsts])
     n_consts, n_carry = (tuple(map(len, group)) for group in (body_consts, carry))
-    n_carry = fixpoint(lambda n: trace.transform(body_jaxpr, (*n_consts, *n))[1], n_carry)
+    n_carry = common.fixpoint(lambda n: trace.transform(body_jaxpr, (*n_consts, *n))[1], n_carry)
     new_body, _ = trace.transform(body_jaxpr, (*n_consts, *n_carry), n_carry)
     carry = [*map(trace.widen, carry, n_carry)]
     outs = while_p.bind(
@@ -292,7 +275,7 @@ def _enter(trace, values, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts)
 def _of_first_parts(jaxpr, counts):
     """The jaxpr as one that takes all parts of its arguments."""
     avals = flat([aval] * n for aval, n in zip(jaxpr.in_avals, counts))
-    return spread_inputs(jaxpr, tuple(itertools.accumulate((0, *counts[:-1]))), tuple(avals))
+    return common.spread_inputs(jaxpr, tuple(itertools.accumulate((0, *counts[:-1]))), tuple(avals))
 
 
 enter_rules[while_p] = _enter
@@ -314,7 +297,7 @@ def _partial_eval(trace, primitive, args, params):
     def step(unknown):
         return partial_eval_jaxpr(body_jaxpr, body_uk + unknown, unknown).out_unknowns
 
-    carry_uk = fixpoint(step, init_uk)
+    carry_uk = common.fixpoint(step, init_uk)
     known_cond, _, (length_unknown,), *_ = partial_eval_jaxpr(
         cond_jaxpr, cond_uk + carry_uk, (False,))
     outs = default_partial_eval(trace, while_p, args, params)
@@ -342,7 +325,7 @@ def _dce(used_outputs, eqn):
     def step(needed):
         return dce_closed(body_jaxpr, needed)[1][n_body:]
 
-    needed = fixpoint(step, [a or b for a, b in zip(used_outputs, cond_used[n_cond:])])
+    needed = common.fixpoint(step, [a or b for a, b in zip(used_outputs, cond_used[n_cond:])])
     new_cond, cond_used = dce_closed(cond_jaxpr, (True,), (False,) * n_cond + needed)
     new_body, body_used = dce_closed(body_jaxpr, needed, (False,) * n_body + needed)
     used_inputs = [*cond_used[:n_cond], *body_used]
@@ -392,11 +375,11 @@ def _lower(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
     if is_ordered(cond_jaxpr.effects):
         return _lower_effectful_condition(ctx, init, condition, body)
-    arguments = region_arguments(ctx, avals), region_arguments(ctx, avals)
-    return op_with_regions(ctx, "stablehlo.while", init, avals,
-                           (arguments[0], partial(condition, arguments[0])),
-                           (arguments[1], partial(body, arguments[1])),
-                           ordered=is_ordered(body_jaxpr.effects))
+    arguments = common.region_arguments(ctx, avals), common.region_arguments(ctx, avals)
+    return common.op_with_regions(ctx, "stablehlo.while", init, avals,
+                                  (arguments[0], partial(condition, arguments[0])),
+                                  (arguments[1], partial(body, arguments[1])),
+                                  ordered=is_ordered(body_jaxpr.effects))
 
 
 def _lower_effectful_condition(ctx, init, condition, body):
@@ -404,15 +387,15 @@ def _lower_effectful_condition(ctx, init, condition, body):
     next one, and carries it."""
     init = condition(init) + init
     avals = [x.aval for x in init]
-    in_condition, in_body = region_arguments(ctx, avals), region_arguments(ctx, avals)
+    in_condition, in_body = common.region_arguments(ctx, avals), common.region_arguments(ctx, avals)
 
     def body_and_condition():
         carry = body(in_body[1:])
         return condition(carry) + carry
 
-    return op_with_regions(ctx, "stablehlo.while", init, avals,
-                           (in_condition, lambda: in_condition[:1]),
-                           (in_body, body_and_condition), ordered=True)[1:]
+    return common.op_with_regions(ctx, "stablehlo.while", init, avals,
+                                  (in_condition, lambda: in_condition[:1]),
+                                  (in_body, body_and_condition), ordered=True)[1:]
 
 
 _any = lower_fun(lambda pred: reductions.reduce_or(pred, range(typeof(pred).ndim)))

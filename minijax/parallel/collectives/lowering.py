@@ -34,24 +34,8 @@ from ...lax.reductions import reduce_max_p
 from ...lax.selection import emit_select
 from ..types.stablehlo import manual_context, mesh_symbol
 from ..types.varying_axes import axis_tuple
+from . import primitives
 from .exchanges import senders
-from .primitives import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_gather_reduced_p,
-    all_to_all_p,
-    axis_index_p,
-    is_positional,
-    pbroadcast_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    reduce_scatter_p,
-    unreduced_psum_p,
-    unreduced_reduce_scatter_p,
-)
 
 # ----------------------------------------------------------------------------------------------
 # Who takes part
@@ -126,20 +110,20 @@ def _all_reduce(ctx, x, combine, axis_name, groups=None):
 
 def _reduction(combine, reducer):
     def rule(ctx, x, *, axes, axis_index_groups=None):
-        names = tuple(axis for axis in axes if not is_positional(axis))
+        names = tuple(axis for axis in axes if not primitives.is_positional(axis))
         if len(names) < len(axes):
-            dims = tuple(filter(is_positional, axes))
+            dims = tuple(filter(primitives.is_positional, axes))
             x = lowering_rules[reducer](ctx, x, axes=dims)
         return _all_reduce(ctx, x, combine, names, axis_index_groups) if names else x
 
     return rule
 
 
-register_lowering(psum_p, _reduction(add_p, reduce_sum_p))
-register_lowering(psum_invariant_p, lowering_rules[psum_p])
-register_lowering(unreduced_psum_p, lowering_rules[psum_p])
-register_lowering(pmax_p, _reduction(max_p, reduce_max_p))
-register_lowering(pmin_p, _reduction(elementwise.min_p, reductions.reduce_min_p))
+register_lowering(primitives.psum_p, _reduction(add_p, reduce_sum_p))
+register_lowering(primitives.psum_invariant_p, lowering_rules[primitives.psum_p])
+register_lowering(primitives.unreduced_psum_p, lowering_rules[primitives.psum_p])
+register_lowering(primitives.pmax_p, _reduction(max_p, reduce_max_p))
+register_lowering(primitives.pmin_p, _reduction(elementwise.min_p, reductions.reduce_min_p))
 
 
 def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_size, tiled,
@@ -154,8 +138,8 @@ def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_size, tiled,
     return part if tiled else ctx.op(typed_text("reshape", [part], out), out)
 
 
-register_lowering(reduce_scatter_p, _lower_scatter)
-register_lowering(unreduced_reduce_scatter_p, _lower_scatter)
+register_lowering(primitives.reduce_scatter_p, _lower_scatter)
+register_lowering(primitives.unreduced_reduce_scatter_p, _lower_scatter)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -207,12 +191,12 @@ def _lower_broadcast(ctx, x, *, axis_name, source):
     return _all_reduce(ctx, emit_select(ctx, here, x, zeros), combine, axis_name)
 
 
-register_lowering(all_gather_p, _lower_gather)
-register_lowering(all_gather_invariant_p, _lower_gather)
-register_lowering(all_gather_reduced_p, _lower_gather)
-register_lowering(all_to_all_p, _lower_exchange)
-register_lowering(ppermute_p, _lower_permute)
-register_lowering(pbroadcast_p, _lower_broadcast)
+register_lowering(primitives.all_gather_p, _lower_gather)
+register_lowering(primitives.all_gather_invariant_p, _lower_gather)
+register_lowering(primitives.all_gather_reduced_p, _lower_gather)
+register_lowering(primitives.all_to_all_p, _lower_exchange)
+register_lowering(primitives.ppermute_p, _lower_permute)
+register_lowering(primitives.pbroadcast_p, _lower_broadcast)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -269,4 +253,4 @@ def _flat_index(ctx, names):
     return index
 
 
-register_lowering(axis_index_p, _lower_index)
+register_lowering(primitives.axis_index_p, _lower_index)

@@ -38,24 +38,8 @@ from ..types.varying_axes import (
     vary_unreduced_cast_p,
     varying,
 )
+from . import primitives
 from .exchanges import all_gather, axis_index, ppermute, psum_scatter, senders
-from .primitives import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_gather_reduced_p,
-    all_to_all_p,
-    axis_index_p,
-    is_positional,
-    pbroadcast_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    reduce_scatter_p,
-    unreduced_psum_p,
-    unreduced_reduce_scatter_p,
-)
 from .reductions import psum, psum_invariant
 
 # ----------------------------------------------------------------------------------------------
@@ -103,10 +87,10 @@ def _batch_reduction(primitive: Primitive, repeated: Callable) -> Callable:
             rest = tuple(axis for axis in axes if axis != axis_data.name)
             x = primitive.bind(x, axes=rest, **params) if rest else x
             return repeated(x, axis_data.size), None
-        if d is None or not is_mapped and not any(map(is_positional, axes)):
+        if d is None or not is_mapped and not any(map(primitives.is_positional, axes)):
             return primitive.bind(x, axes=axes, **params), d
-        axes = tuple(0 if axis == axis_data.name else axis + 1 if is_positional(axis) else axis
-                     for axis in axes)
+        axes = tuple(0 if axis == axis_data.name else
+                     axis + 1 if primitives.is_positional(axis) else axis for axis in axes)
         return primitive.bind(moveaxis(x, d, 0), axes=axes, **params), None if is_mapped else 0
 
     primitive_batchers[primitive] = WithTrace(rule)
@@ -128,17 +112,17 @@ def _batch_psum_invariant(trace, args, dims, *, axes):
     axis_data = trace.axis_data
     rest = tuple(axis for axis in axes if axis != axis_data.name)
     if len(rest) == len(axes):
-        return psum_invariant_p.bind(*args, axes=axes), dims[0]
+        return primitives.psum_invariant_p.bind(*args, axes=axes), dims[0]
     x, d = _batch_psum(trace, args, dims, axes=(axis_data.name,), axis_index_groups=None)
     return (psum_invariant(x, rest) if rest else x), d
 
 
-_batch_psum = _batch_reduction(psum_p, _times)
-_batch_reduction(pmax_p, lambda x, size: x)
-_batch_reduction(pmin_p, lambda x, size: x)
-primitive_batchers[psum_invariant_p] = WithTrace(_batch_psum_invariant)
-primitive_batchers[unreduced_psum_p] = WithTrace(lambda trace, args, dims, *, axes: (
-    unreduced_psum_p.bind(*args, axes=axes), dims[0]))
+_batch_psum = _batch_reduction(primitives.psum_p, _times)
+_batch_reduction(primitives.pmax_p, lambda x, size: x)
+_batch_reduction(primitives.pmin_p, lambda x, size: x)
+primitive_batchers[primitives.psum_invariant_p] = WithTrace(_batch_psum_invariant)
+primitive_batchers[primitives.unreduced_psum_p] = WithTrace(lambda trace, args, dims, *, axes: (
+    primitives.unreduced_psum_p.bind(*args, axes=axes), dims[0]))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -249,8 +233,8 @@ def _exchange_one_by_one(x, names, *, split_axis, concat_axis, tiled):
     for i in range(n):
         x = moveaxis(x, split_axis + i, i)
     for i, name in enumerate(names):
-        x = all_to_all_p.bind(x, axis_name=name, split_axis=i, concat_axis=i,
-                              axis_index_groups=None, tiled=tiled)
+        x = primitives.all_to_all_p.bind(x, axis_name=name, split_axis=i, concat_axis=i,
+                                         axis_index_groups=None, tiled=tiled)
     for _ in range(n):
         x = moveaxis(x, 0, concat_axis + n - 1)
     return _fold_dims(x, concat_axis, n + 1)
@@ -292,25 +276,27 @@ def _broadcast_one_by_one(x, names, *, source):
     return index_in_dim(all_gather(x, names), source, keepdims=False)
 
 
-_batch_collective(all_gather_p, _gather_aside, _gather_mapped, _gather_one_by_one)
-_batch_collective(all_gather_invariant_p, _gather_aside, _gather_mapped,
+_batch_collective(primitives.all_gather_p, _gather_aside, _gather_mapped, _gather_one_by_one)
+_batch_collective(primitives.all_gather_invariant_p, _gather_aside, _gather_mapped,
                   functools.partial(_gather_one_by_one, to="invarying"))
-_batch_collective(all_gather_reduced_p, _gather_aside, _gather_mapped, _gather_one_by_one)
-_batch_collective(unreduced_reduce_scatter_p, _scatter_aside, _scatter_mapped, _scatter_one_by_one)
-_batch_collective(reduce_scatter_p, _scatter_aside, _scatter_mapped, _scatter_one_by_one)
-_batch_collective(all_to_all_p, _exchange_aside, _exchange_mapped, _exchange_one_by_one)
-_batch_collective(ppermute_p, _same_dims, _permute_mapped, _permute_one_by_one)
-_batch_collective(pbroadcast_p, _same_dims, _broadcast_mapped, _broadcast_one_by_one)
+_batch_collective(primitives.all_gather_reduced_p, _gather_aside, _gather_mapped,
+                  _gather_one_by_one)
+_batch_collective(primitives.unreduced_reduce_scatter_p, _scatter_aside, _scatter_mapped,
+                  _scatter_one_by_one)
+_batch_collective(primitives.reduce_scatter_p, _scatter_aside, _scatter_mapped, _scatter_one_by_one)
+_batch_collective(primitives.all_to_all_p, _exchange_aside, _exchange_mapped, _exchange_one_by_one)
+_batch_collective(primitives.ppermute_p, _same_dims, _permute_mapped, _permute_one_by_one)
+_batch_collective(primitives.pbroadcast_p, _same_dims, _broadcast_mapped, _broadcast_one_by_one)
 
 
 def _batch_axis_index(trace, args, dims, *, axis_name):
     axis_data = trace.axis_data
     if axis_data.name != axis_name:
-        return axis_index_p.bind(axis_name=axis_name), None
+        return primitives.axis_index_p.bind(axis_name=axis_name), None
     return iota(np.int32, axis_data.size), 0
 
 
-primitive_batchers[axis_index_p] = WithTrace(_batch_axis_index)
+primitive_batchers[primitives.axis_index_p] = WithTrace(_batch_axis_index)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -319,12 +305,12 @@ primitive_batchers[axis_index_p] = WithTrace(_batch_axis_index)
 
 def _psum_transpose(ct, x, *, axes, axis_index_groups):
     """Along names it is a sum again: what comes back to each is the sum of what went to all."""
-    names = tuple(axis for axis in axes if not is_positional(axis))
+    names = tuple(axis for axis in axes if not primitives.is_positional(axis))
     if len(names) < len(axes):
         shape = x.aval.shape
         kept = [d for d in range(len(shape)) if d not in axes]
         ct = broadcast_in_dim(ct, shape, kept)
-    return [psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)]
+    return [primitives.psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)]
 
 
 def _gather_transpose(ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size,
@@ -347,8 +333,8 @@ def _scatter_transpose(ct, x, *, axis_name, scatter_dimension, axis_index_groups
 
 
 def _exchange_transpose(ct, x, *, axis_name, split_axis, concat_axis, **params):
-    return [all_to_all_p.bind(varying(ct, axis_tuple(axis_name)), axis_name=axis_name,
-                              split_axis=concat_axis, concat_axis=split_axis, **params)]
+    return [primitives.all_to_all_p.bind(varying(ct, axis_tuple(axis_name)), axis_name=axis_name,
+                                         split_axis=concat_axis, concat_axis=split_axis, **params)]
 
 
 def _permute_transpose(ct, x, *, axis_name, perm):
@@ -363,25 +349,26 @@ def _broadcast_transpose(ct, x, *, axis_name, source):
 
 
 _TRANSPOSES: dict[Primitive, Callable] = {
-    psum_p: _psum_transpose,
-    psum_invariant_p: lambda ct, x, *, axes: [varying(ct, axes)],
+    primitives.psum_p: _psum_transpose,
+    primitives.psum_invariant_p: lambda ct, x, *, axes: [varying(ct, axes)],
     pvary_p: lambda ct, x, *, axes: [psum_invariant(ct, axes)],
-    all_gather_p: _gather_transpose,
-    all_gather_invariant_p: _gather_invariant_transpose,
-    reduce_scatter_p: _scatter_transpose,
-    all_to_all_p: _exchange_transpose,
-    ppermute_p: _permute_transpose,
-    pbroadcast_p: _broadcast_transpose,
-    preduced_p: lambda ct, x, *, axes: [unreduced_psum_p.bind(ct, axes=axes)],
-    unreduced_psum_p: lambda ct, x, *, axes: [preduced_p.bind(ct, axes=axes)],
+    primitives.all_gather_p: _gather_transpose,
+    primitives.all_gather_invariant_p: _gather_invariant_transpose,
+    primitives.reduce_scatter_p: _scatter_transpose,
+    primitives.all_to_all_p: _exchange_transpose,
+    primitives.ppermute_p: _permute_transpose,
+    primitives.pbroadcast_p: _broadcast_transpose,
+    preduced_p: lambda ct, x, *, axes: [primitives.unreduced_psum_p.bind(ct, axes=axes)],
+    primitives.unreduced_psum_p: lambda ct, x, *, axes: [preduced_p.bind(ct, axes=axes)],
     vary_unreduced_cast_p: lambda ct, x, *, axes: [reduced_vary_cast_p.bind(ct, axes=axes)],
     reduced_vary_cast_p: lambda ct, x, *, axes: [as_summands_along(varying(ct, axes), axes)],
-    all_gather_reduced_p: lambda ct, x, *, all_gather_dimension, **params: [
-        unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)],
-    unreduced_reduce_scatter_p: lambda ct, x, *, scatter_dimension, **params: [
-        all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)],
+    primitives.all_gather_reduced_p: lambda ct, x, *, all_gather_dimension, **params: [
+        primitives.unreduced_reduce_scatter_p.bind(
+            ct, scatter_dimension=all_gather_dimension, **params)],
+    primitives.unreduced_reduce_scatter_p: lambda ct, x, *, scatter_dimension, **params: [
+        primitives.all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)],
 }
 for _primitive, _transpose in _TRANSPOSES.items():
     deflinear2(_primitive, _transpose)
 
-defjvp_zero(axis_index_p)
+defjvp_zero(primitives.axis_index_p)
