@@ -39,7 +39,7 @@ ROOMS = {
         "checks.arguments", "checks.tree", "checks.api", "pytree", "runtime.placements"),
     4: ("core.batching",),
     5: ("core.jaxpr", "checks.jaxpr", "checks.typecheck", "core.staging",
-        "checks.staging", "core.traced", "checks.cache_misses", "text.reprs",
+        "checks.staging", "core.traced", "text.cache_misses", "text.reprs",
         "runtime.effect_sets", "runtime.settings", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",

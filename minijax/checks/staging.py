@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from ..pytree.names import weak_arg_names
 from ..source import fun_name, fun_sourceinfo
 from ..text.debug_info import DebugInfo
 from ..text.differences import Structure
-from ..text.locations import format_location
+from ..text.locations import format_location, is_user_function, new_source_info
 from ..text.origins import argument_name
 from .arguments import distinct_references, references_apart
 from .core import escaped
@@ -146,10 +147,12 @@ def may_trace(fun: Callable, call: Call, key: tuple, seen: Mapping[tuple, Any],
     """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
     `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`.
     """
-    if settings.explain_cache_misses.value:
-        from .cache_misses import explain  # wanted by few
+    if settings.explain_cache_misses.value and is_user_function(fun):
+        from ..text.cache_misses import reasons  # wanted by few
 
-        explain(fun, key, seen, lambda: _names(fun, call), structure)
+        logging.getLogger("minijax.jit").warning(
+            "TRACING CACHE MISS at %s:\n%s", new_source_info(),
+            "\n".join(reasons(fun, key, seen, lambda: _names(fun, call), structure)))
     if settings.no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")

@@ -32,12 +32,14 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import JitFunction, Program, Spec, jit_p, places_of, program_of
 from ..core.lowering import used_variables
 from ..core.staging import shapes_only
-from ..core.traced import Call, Options, Tracing, cache_of, remember, traces
+from ..core.traced import Call, Options, Tracing, by_place, cache_of, remember, traces
+from ..core.tree import PyTreeDef, tree_structure
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
-from ..pytree.names import fun_signature
+from ..pytree.names import fun_signature, weak_arg_names
 from ..settings import trace_context
 from ..source import fun_name
+from ..text.cache_misses import Misses, misses
 from .jit_equations import OF_OPERANDS, UNSPECIFIED, passing_what_is_read
 from .modules import Asked, asked
 from .placements import placements
@@ -289,6 +291,25 @@ class PjitFunction(JitFunction):
         """Forget what was traced and compiled for this function."""
         super().clear_cache()
         self._entries.clear()
+
+    def explain_misses(self) -> Misses:
+        """For each time that the function was traced, why: what no earlier call had.
+
+        Returns:
+          a list of texts, which prints itself.
+
+        >>> double = jax.jit(lambda x: 2 * x)
+        >>> _ = double(1), double(1.0)
+        >>> double.explain_misses()
+        1. (i32[]): the first call
+        2. (f32[]): it differs from the closest earlier call by
+          different input types:
+          * at x, now f32[] and before i32[]
+        """
+        return misses(self._fun, [*self._traces], self._arg_names, tree_structure)
+
+    def _arg_names(self, in_tree: PyTreeDef, statics: tuple) -> tuple[str, ...]:
+        return weak_arg_names(self._fun, in_tree, by_place(statics))()
 
     @api_boundary
     def trace(self, *args, **kwargs) -> Traced:

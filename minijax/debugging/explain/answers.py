@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.jaxpr import last_used
-from .costs import Cost, size_in_bytes
+from .costs import Cost, amount, size_in_bytes
 from .program import Line, Program
 from .values import Seen, exhaust, summary
 
@@ -180,8 +180,6 @@ class Memory(Answer):
     held: list[Held]
 
     def __str__(self) -> str:
-        from .explanation import amount
-
         at = f" at {place_text(self.line)}, `{self.line.expression}`" if self.line else ""
         rows = [f"At most {amount(self.peak)}B are alive,{at}:"]
         for held in self.held:
@@ -249,8 +247,6 @@ class Costs(Answer):
         return Costs(program.cost, by_line, by_phase)
 
     def __str__(self) -> str:
-        from .explanation import amount
-
         def row(name, cost):
             return (f"  {name:<32} {amount(cost.flops):>8} operations  "
                     f"{amount(cost.transcendentals):>8} transcendental  {amount(cost.bytes):>8}B")

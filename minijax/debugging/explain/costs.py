@@ -33,6 +33,16 @@ def size_in_bytes(aval: Any) -> int:
         getattr(aval, "dtype", None), "itemsize", 0)
 
 
+def amount(n: int) -> str:
+    """A number with a prefix: `1.5 M`."""
+    scaled = float(n)
+    for prefix in ("", "k", "M", "G", "T"):
+        if scaled < 1000 or prefix == "T":
+            return f"{scaled:.3g} {prefix}"
+        scaled /= 1000
+    raise AssertionError
+
+
 _MOVES = frozenset(
     "broadcast_in_dim reshape transpose squeeze expand_dims slice dynamic_slice"
     " dynamic_update_slice concatenate pad iota copy copy_p rev gather select_n stop_gradient"

@@ -15,6 +15,7 @@ from ...core.jaxpr import ClosedJaxpr
 from ...core.tree import tree_leaves
 from ...source import fun_name
 from .answers import Bad, Costs, Memory, first_bad, memory_at_peak
+from .costs import amount
 from .page import page
 from .program import Line, Program, program_of
 from .provenance import recording
@@ -190,16 +191,6 @@ def _line_data(line: Line) -> dict[str, Any]:
                       for rule in line.origin.rules],
             **line.cost._asdict(), "live": line.live,
             "values": [value._asdict() for value in line.values]}
-
-
-def amount(n: int) -> str:
-    """A number with a prefix: `1.5 M`."""
-    scaled = float(n)
-    for prefix in ("", "k", "M", "G", "T"):
-        if scaled < 1000 or prefix == "T":
-            return f"{scaled:.3g} {prefix}"
-        scaled /= 1000
-    raise AssertionError
 
 
 def _row(line: Line, repeated: bool) -> tuple[str, ...]:

@@ -1,21 +1,20 @@
-"""Chapter 6: why was a function traced again? `explain_cache_misses` says it.
+"""Chapter 6: why was a function traced again? `jit(f).explain_misses()` says it, and a log does if
+`explain_cache_misses` is on.
 
 A jitted function is traced once for each signature. Where that happens more often than expected,
-the log tells what has not been seen before: the function, the structure of its arguments, a type,
+both tell what has not been seen before: the function, the structure of its arguments, a type,
 a static argument or a setting.
 """
 
 from __future__ import annotations
 
 import itertools
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..settings import contexts, traced_settings
 from ..source import fun_sourceinfo
-from ..text.differences import Structure, treedef_differences
-from ..text.locations import is_user_function, new_source_info
+from .differences import Structure, treedef_differences
 
 if TYPE_CHECKING:
     from ..core.core import ShapedArray
@@ -34,26 +33,48 @@ class _Signature(NamedTuple):
     in_avals: tuple[ShapedArray, ...]
 
 
-def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
-            structure: Structure) -> None:
-    """Log why `fun` has to be traced for a key, although `seen` has traces for others."""
-    if is_user_function(fun):
-        reasons = "\n".join(_reasons(fun, key, seen, names, structure))
-        logging.getLogger("minijax.jit").warning(
-            "TRACING CACHE MISS at %s:\n%s", new_source_info(), reasons)
+class Misses(list):
+    """For each time that a function was traced, why: a list of texts, which prints itself."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "It has not been traced."
+        return "\n".join(f"{number}. {text}" for number, text in enumerate(self, 1))
+
+    __repr__ = __str__
 
 
-def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
-             structure: Structure) -> list[str]:
+def misses(fun: Callable, keys: Sequence[tuple], names: Callable, structure: Structure) -> Misses:
+    """Why `fun` was traced for each of these keys, in order; `names(in_tree, statics)` are the
+    names of the arguments."""
+    told = Misses()
+    for i, key in enumerate(keys):
+        in_tree, _, statics, *_ = key
+        differences = _closest(key, keys[:i], lambda: names(in_tree, statics), structure)
+        types = ", ".join(aval.str_short(True) for aval in _signature(key).in_avals)
+        told.append("\n".join([f"({types}): it differs from the closest earlier call by",
+                               *differences] if i else [f"({types}): the first call"]))
+    return told
+
+
+def reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any], names: Callable,
+            structure: Structure) -> list[str]:
+    """The lines of a log that say why `fun` has to be traced for a key, although `seen` has traces
+    for others."""
     place = fun_sourceinfo(fun).replace(" at ", " defined at ", 1)
     if not seen:
         return _never_seen(fun, place)
-    new = _signature(key)
-    previous = [_signature(old) for old in [*seen]]
-    differences = [[*_differences(names, structure, new, old)] for old in reversed(previous)]
-    closest = min(differences, key=len)
     return [f"  for {place}",
-            "  all previously seen cache keys differ. For the closest previous key:", *closest]
+            "  all previously seen cache keys differ. For the closest previous key:",
+            *_closest(key, [*seen], names, structure)]
+
+
+def _closest(key: tuple, seen: Sequence[tuple], names: Callable, structure: Structure) -> list[str]:
+    """What tells a key apart from the one of the others that is most like it."""
+    new = _signature(key)
+    differences = [[*_differences(names, structure, new, _signature(old))]
+                   for old in reversed(seen)]
+    return min(differences, key=len, default=[])
 
 
 def _signature(key: tuple) -> _Signature:

@@ -182,3 +182,18 @@ def test_a_context_that_differs_is_named():
 
     (message,) = explained(lambda: f(1.0), other)
     assert "a context differs: now 2 and before 7" in message
+
+
+def test_explain_misses_lists_each_tracing():
+    f = minijax.jit(lambda x, n: x * n, static_argnums=1)
+    assert str(f.explain_misses()) == "It has not been traced."
+    f(1, 2), f(2, 2), f(1.0, 2), f(1.0, 3)
+    with minijax.enable_x64(True):
+        f(1.0, 3)
+    first, types, statics, setting = f.explain_misses()
+    assert first == "(i32[]): the first call"
+    assert "at x, now f32[] and before i32[]" in types
+    assert "at 1, now 3 and before 2" in statics
+    assert "jax_enable_x64 differs: now True and before False" in setting
+    f.clear_cache()
+    assert list(f.explain_misses()) == []
