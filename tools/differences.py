@@ -336,6 +336,9 @@ OTHERWISE: dict[str, list[str]] = {
     "the cosine in the gradient of a sine with an accuracy has that accuracy; JAX's only in jvp": [
         "str(jax.make_jaxpr(jax.grad(lambda x: jax.lax.sin(x, accuracy=jax.lax.AccuracyMode."
         "HIGHEST)))(1.0))"],
+    "the derivative of a determinant by an entry is its cofactor, also where the matrix is singular": [
+        "jax.grad(jnp.linalg.det)(jnp.diag(jnp.arange(4.0)))",
+        "jax.hessian(jnp.linalg.det)(jnp.diag(jnp.array([1.0, 0.0, 0.0, 2.0])))"],
     "of Hermitian matrices one triangle is read, and the derivative by the other one is 0; JAX's "
     "is the derivative of a matrix of which both triangles are averaged, or both are read": [
         "jax.grad(lambda a: jax.scipy.linalg.cholesky(a)[1, 1])(jnp.array([[4., 1.], [1., 3.]]))",

@@ -5,6 +5,8 @@ A row is text, evaluated with a matrix `a` and the constants below; the text is 
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,10 @@ def complex_normal(*shape):
 
 def positive(x):
     return x @ x.conj().T + 3 * np.eye(len(x))
+
+
+def of_rank(k, n=4):
+    return normal(n, k) @ normal(k, n)
 
 
 v, w = normal(4), complex_normal(3)
@@ -103,3 +109,44 @@ def check(row, a, order=2):
 @pytest.mark.parametrize("row, a", ONE_TRIANGLE, ids=[row for row, _ in ONE_TRIANGLE])
 def test_one_triangle_is_read(row, a):
     check(row, a)
+
+
+# ----------------------------------------------------------------------------------------------
+# Determinants
+
+
+MATRICES = {
+    "1": [np.zeros((1, 1))], "3": [of_rank(k, 3) for k in range(4)], "5": [of_rank(k, 5) for k in range(6)],
+    "4": [*map(of_rank, range(5)), np.eye(4, k=1), np.ones((4, 4)), of_rank(3) + 1e-12 * ANY, *map(np.diag, (
+        (0.0, 1, 2, 3), (1.0, 2, 0, 3), (0.0, 0, 2, 3), (1.0, 0, 0, 3), (1, 1e-9, 1e-12, 1)))],
+    "complex": [complex_normal(4, k) @ complex_normal(k, 4) for k in range(5)],
+}
+
+
+def of_permutations(a):
+    """The determinant by its definition, a polynomial."""
+    n = len(a)
+    orders = np.array([*itertools.permutations(range(n))])
+    signs = np.linalg.det(np.eye(n)[orders]).round()
+    return (signs * a[np.arange(n), orders].prod(-1)).sum()
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_determinants(name):
+    """Of any rank, up to the third derivatives; in a batch, each as if it were alone."""
+    batch = np.stack(MATRICES[name])
+    t = np.random.default_rng(1).normal(size=batch[0].shape)
+
+    def derivatives(det):
+        f = lambda a: det(a).real
+        slope = lambda a: jax.jvp(f, (a,), (t.astype(a.dtype),))[1]
+        curve = lambda a: jax.jvp(jax.grad(f), (a,), (t.astype(a.dtype),))[1]
+        return lambda a: [f(a), jax.grad(f)(a), curve(a), jax.grad(slope)(a), jax.jvp(
+            curve, (a,), (t.astype(a.dtype),))[1]]
+
+    with jax.enable_x64():
+        found, want = (jax.jit(jax.vmap(derivatives(det)))(batch) for det in (jnp.linalg.det, of_permutations))
+        also = [jax.jit(jax.grad(f))(batch) for f in (
+            lambda a: jnp.linalg.det(a).real.sum(), lambda a: jax.vmap(jnp.linalg.det)(a).real.sum())]
+    for got, expected in zip([*found, *also], [*want, want[1], want[1]]):
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max()))

@@ -6,23 +6,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...custom_rules import custom_jvp
+from ...core.api import stop_gradient, vjp
+from ...core.dtypes import finfo
+from ...custom_rules import custom_jvp, custom_vmap
 from ...lax import linalg as lax_linalg
-from ...lax.shaping import broadcast_shapes, iota
+from ...lax.control_flow.cond import cond
+from ...lax.linalg.common import product
 from ...lax.shaping import expand_dims as expand
 from ...runtime.jit import jit
 from .._arguments import complex_input
-from .._constructors import arange, array, ones, zeros_like
-from .._diagonals import diagonal, trace
-from .._grids import ix_
-from .._joining import concatenate
+from .._constructors import arange, array, ones, ones_like, zeros_like
+from .._diagonals import diagonal, eye, trace
 from .._reductions import any, count_nonzero, prod, sum
-from .._running import cumprod
-from .._shaping import broadcast_to, tile
-from .._special import where
-from .._ufuncs import abs, exp, isinf, isnan, log, logical_or, real, sign
+from .._special import select, where
+from .._ufuncs import abs, exp, log, real, sign
 from ._factorizations import inexact
-from ._solvers import solve
+from ._solvers import inv, solve
 
 
 class SlogdetResult(NamedTuple):
@@ -171,64 +170,81 @@ def _det_2x2(a):
 
 def _det_3x3(a):
     """Three diagonals down, less three diagonals up (the rule of Sarrus)."""
-    def product(i, j, k):
+    def of(i, j, k):
         return a[..., 0, i] * a[..., 1, j] * a[..., 2, k]
 
-    return (product(0, 1, 2) + product(1, 2, 0) + product(2, 0, 1)
-            - product(2, 1, 0) - product(0, 2, 1) - product(1, 0, 2))
+    return of(0, 1, 2) + of(1, 2, 0) + of(2, 0, 1) - of(2, 1, 0) - of(0, 2, 1) - of(1, 0, 2)
 
 
-@custom_jvp
-def _det(a):
+def _det_by_lu(a):
+    """Its derivatives are those of `slogdet`: they hold for matrices that are not singular."""
     sign, logdet = slogdet(a)
     return sign * exp(logdet).astype(sign.dtype)
 
 
+_det = custom_jvp(_det_by_lu)
+
+
 @_det.defjvp
 def _det_jvp(primals, tangents):
-    """Jacobi's formula: the tangent is the trace of the adjugate times the tangent of `a`."""
+    """Jacobi's formula: the derivative by an entry is its cofactor."""
     (a,), (t,) = primals, tangents
-    det, product = _adjugate_times(a, t)
-    return det, trace(product, axis1=-1, axis2=-2)
+    pivots = abs(diagonal(lax_linalg.lu(stop_gradient(a))[0], axis1=-2, axis2=-1))
+    limit = finfo(pivots.dtype).eps ** (2 / 3) * pivots.max(-1, keepdims=True, initial=0)
+    cofactors = cond(_any(pivots <= limit), _cofactors_by_parts, _cofactors_by_inverse, a)
+    return _det(a), (cofactors * t).sum((-2, -1))
 
 
-def _adjugate_times(a, b):
-    """det(a), and det(a) a⁻¹ b; the latter exists also if `a` has rank n - 1.
+@custom_vmap
+def _any(x):
+    return any(x)
 
-    In a = L U let only the last entry of the diagonal of U, u, vanish. det(a) U⁻¹ divides by u
-    only after multiplying by it: the last row is multiplied by the product p of the other entries
-    instead of det(a) / u, and all rows above by det(a) at last. Where another entry vanishes too,
-    the adjugate is zero.
+
+@_any.def_vmap
+def _any_of_all_examples(size, batched, x):
+    """One answer for all, so that `vmap` need not compute both branches."""
+    return _any(x), False
+
+
+def _cofactors_by_inverse(a):
+    return _det_by_lu(a)[..., None, None] * inv(a).mT
+
+
+def _cofactors_by_parts(a):
+    return vjp(_det_by_parts, a)[1](ones(a.shape[:-2], a.dtype))[0]
+
+
+def _det_by_parts(a):
+    """A program whose first three derivatives also hold for singular matrices, of any rank.
+
+    A decomposition `a` P = Q R with permuted columns shows which rows of R vanish. With P and Q
+    held fixed, B = P Qᴴ `a` is linear in `a`. It has a regular block M and a block N that
+    vanishes. With K = N - (N, M) M⁻¹ (M, N) of d rows, det B = det M det K, and Newton's
+    identities give det K by traces. If d > 3, the first three derivatives are 0.
     """
-    if a.shape[-1] == 1:
-        return a[..., 0, 0], b
-    dtype, n = a.dtype, a.shape[-1]
-    lu, pivots, permutation = lax_linalg.lu(a)
-    batch = broadcast_shapes(lu.shape[:-2], b.shape[:-2])
-    x = broadcast_to(b, batch + b.shape[-2:])
-    lu = broadcast_to(lu, batch + lu.shape[-2:])
-    diag = diagonal(lu, axis1=-2, axis2=-1)
-    sign = _sign_of(_count_exchanges(pivots, n), dtype)
-    products = cumprod(diag, axis=-1) * sign[..., None]
-    lu = lu.at[..., -1, -1].set(1.0 / products[..., -2])
-    permutation = broadcast_to(permutation, (*batch, n))
-    vanishes = _is_singular(lu, x)
-    x = where(vanishes, zeros_like(x), x)
-    x = _permute_rows(x, permutation, batch)
-    x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
-    x = concatenate((x[..., :-1, :] * products[..., -1, None, None], x[..., -1:, :]), axis=-2)
-    x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=False)
-    return products[..., -1], where(vanishes, zeros_like(x), x)
+    q, r, order = lax_linalg.qr(stop_gradient(a), pivoting=True)
+    n = a.shape[-1]
+    permutation = (arange(n)[:, None] == order[..., None, :]).astype(a.dtype)
+    q = product(q, permutation.mT)
+    sizes = abs(product(permutation, diagonal(r, axis1=-2, axis2=-1)[..., None]))
+    eps, largest = finfo(sizes.dtype).eps, sizes.max(-2, keepdims=True, initial=0)
+    few = (sizes <= eps ** 0.5 * largest).sum(-2, keepdims=True) <= 3
+    vanish = sizes <= where(few, eps ** 0.5, n * eps) * largest
+    b = product(q.mT.conj(), a)
+
+    def block(rows, columns):
+        return where(rows & columns.mT, b, 0)
+
+    regular = block(~vanish, ~vanish) + eye(n, dtype=a.dtype) * vanish
+    coupling = solve(regular, block(~vanish, vanish))
+    k = block(vanish, vanish) - product(block(vanish, ~vanish), coupling)
+    rest = _det_of_few(k, vanish.sum((-2, -1)))
+    return slogdet(stop_gradient(q)).sign * _det_by_lu(regular) * rest
 
 
-def _is_singular(upper, like):
-    """Whether an upper triangle cannot be divided by, for each matrix, with the shape of `like`."""
-    trial = lax_linalg.triangular_solve(upper, ones(like.shape[:-1], like.dtype), left_side=True,
-                                        lower=False)
-    failed = any(logical_or(isnan(trial), isinf(trial)), axis=-1)
-    return tile(failed[..., None, None], (1,) * failed.ndim + like.shape[-2:])
-
-
-def _permute_rows(x, permutation, batch):
-    places = ix_(*(iota(np.int32, size) for size in (*batch, 1)))
-    return x[(*places[:-1], permutation, slice(None))]
+def _det_of_few(k, d):
+    """The determinant of the `d` rows and columns that are not zero; 0 for more than three."""
+    square = product(k, k)
+    p1, p2, p3 = (trace(x, axis1=-1, axis2=-2) for x in (k, square, product(square, k)))
+    two, three = p1 * p1 - p2, p1 * p1 * p1 - 3 * p1 * p2 + 2 * p3
+    return select([d == 0, d == 1, d == 2, d == 3], [ones_like(p1), p1, two / 2, three / 6])
