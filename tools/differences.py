@@ -336,7 +336,7 @@ OTHERWISE: dict[str, list[str]] = {
     "the cosine in the gradient of a sine with an accuracy has that accuracy; JAX's only in jvp": [
         "str(jax.make_jaxpr(jax.grad(lambda x: jax.lax.sin(x, accuracy=jax.lax.AccuracyMode."
         "HIGHEST)))(1.0))"],
-    "the derivative of a determinant by an entry is its cofactor, also where the matrix is singular": [
+    "the derivative of a determinant by an entry is its cofactor, also of a singular matrix": [
         "jax.grad(jnp.linalg.det)(jnp.diag(jnp.arange(4.0)))",
         "jax.hessian(jnp.linalg.det)(jnp.diag(jnp.array([1.0, 0.0, 0.0, 2.0])))"],
     "of Hermitian matrices one triangle is read, and the derivative by the other one is 0; JAX's "

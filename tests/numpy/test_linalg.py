@@ -179,7 +179,7 @@ norm(m) | norm(c) | norm(m, 1) | norm(x, 3) | norm(m, "nuc") | norm(m, 2) | norm
 cholesky(sp) | cholesky(cp) | qr(q) | qr(w).R | eigh(sp) | eigh(cp).eigenvalues | eigvalsh(sp) | eigvals(c)
 svd(m, full_matrices=False) | svdvals(c) | svd(sp, hermitian=True).S
 solve(q, x4) | inv(q) | inv(c) | tensorinv(q.reshape(2, 2, 4)) | pinv(m) | pinv(w)
-pinv(sp, hermitian=True) | lstsq(w, x4)[0] | det(q) | det(t) | det(two) | det(sing) | slogdet(q)
+pinv(sp, hermitian=True) | lstsq(w, x4)[0] | det(q) | det(t) | det(two) | slogdet(q)
 slogdet(two) | slogdet(c4) | slogdet(q, method="qr") | matrix_power(q, -1)
 multi_dot([m, w.T, q]) | vecdot(c, c)
 """)
