@@ -5,8 +5,6 @@ and which chapter of the book explains it.  The classes have the names and base 
 ``jax.errors``.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ the first use of one of its names. A private module that is not in the table doe
 importing it raises an `ImportError`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """`jax._src.config`: each setting under its name without `jax_`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..compat.config import config

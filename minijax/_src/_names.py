@@ -1,7 +1,5 @@
 """Names of JAX's private modules that carry no idea of their own. `_src` shows them."""
 
-from __future__ import annotations
-
 # chapter 1
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar

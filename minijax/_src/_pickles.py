@@ -1,7 +1,5 @@
 """The names that JAX's pickles of arrays refer to, so that they can be read here."""
 
-from __future__ import annotations
-
 # chapter 12
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The functions of `jax._src.random.threefry2x32`. A key is an array of two words for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 # chapter 13

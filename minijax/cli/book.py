@@ -1,7 +1,5 @@
 """Where the book's chapters are: in a checkout beside the package, in a wheel inside it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

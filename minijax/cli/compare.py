@@ -1,7 +1,5 @@
 """Compares results: with what they should be, and with what real JAX makes of the same programs."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import pickle

@@ -1,7 +1,5 @@
 """`python -m minijax doctor`: what is installed, and whether XLA compiles and runs a program."""
 
-from __future__ import annotations
-
 import platform
 from importlib import metadata
 

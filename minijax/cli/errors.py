@@ -1,7 +1,5 @@
 """The one exception that the command line turns into a line of text instead of a traceback."""
 
-from __future__ import annotations
-
 
 class Failure(Exception):
     """What the user should know, on one line. Exit code 2 means bad arguments, 1 the rest."""

@@ -1,7 +1,5 @@
 """`python -m minijax explain FILE.py:FUNCTION --args ...`: what became of a function."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The tour's voice: paragraphs, code, progress bars and checks, in a terminal or in a plain log."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import Any

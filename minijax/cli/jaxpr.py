@@ -1,7 +1,5 @@
 """`python -m minijax jaxpr MODULE:FUNCTION --args ...`: what a function becomes when traced."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -4,8 +4,6 @@ The processes find each other when the script calls `minijax.distributed.initial
 the environment variables set here. If one fails, the others are ended: they would wait for it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """`python -m minijax learn`: the exercises of the book."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 Exit codes: 0 all is well, 1 something failed, 2 the arguments are wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

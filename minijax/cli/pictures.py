@@ -1,7 +1,5 @@
 """The tour's two pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

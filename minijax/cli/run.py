@@ -1,7 +1,5 @@
 """`python -m minijax run script.py`: a program written for JAX, on minijax."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import runpy

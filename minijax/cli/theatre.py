@@ -1,7 +1,5 @@
 """`python -m minijax theatre MODULE:FUNCTION --args ...`: a run as a page to step through."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The programs stand in `chapters/toy_models`; this file tells about them and checks what they return.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from pathlib import Path

@@ -11,8 +11,6 @@ minijax is then also known by JAX's name for it, as the same object. Libraries r
 to choose between names, so the alias says which version of JAX the names are of.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import importlib.util

@@ -3,8 +3,6 @@
 Here all rules are in one table. These views of it are for libraries that add rules to JAX's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, MutableMapping
 
 from ..core.batching import BatchTrace, WithTrace, primitive_batchers

@@ -1,7 +1,5 @@
 """The object ``jax.config``: the settings by their names, for programs and for command lines."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from itertools import takewhile

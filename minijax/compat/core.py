@@ -1,7 +1,5 @@
 """Names of `jax.core` that carry no idea of their own."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any

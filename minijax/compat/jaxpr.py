@@ -1,7 +1,5 @@
 """JAX's names for parts of jaxprs that carry no idea of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What JAX's tracers answer to libraries that take them apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..core.batching import BatchTracer

@@ -12,8 +12,6 @@ The table `params_rules` of the core has the difference, by primitive. The modul
 primitive adds its row; `compat/params.py` has those of the core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Here are the starters' rows of the table `params_rules`: what JAX's primitives c
 Rule tables, as libraries see them, have rules that take the parameters that JAX lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ by `process_primitive` what an equation means, and by `process_custom_jvp_call` 
 function with a derivative rule means. JAX hands over that function and its rule as `WrappedFun`s.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

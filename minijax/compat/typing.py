@@ -4,8 +4,6 @@
 Python's numbers. It does not mean lists: those must be made arrays by `jnp.asarray`.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np

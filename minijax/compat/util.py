@@ -1,7 +1,5 @@
 """`jax.util`: `map` and `zip` that raise an error if their arguments differ in length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 No function of this library makes such an equation.
 """
 
-from __future__ import annotations
-
 from ..core.calls import call_rules
 from ..core.core import Primitive, typeof
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, convert_constvars_jaxpr, jaxpr_as_fun

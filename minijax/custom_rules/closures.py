@@ -1,7 +1,5 @@
 """Chapter 10: `closure_convert`, which turns closed-over values into arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chapter 10: `custom_gradient`, a function that returns its value and its pullback."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..core.api_util import flatten_fun_nokwargs

@@ -10,8 +10,6 @@ The primitive is `custom_jvp_call`, applied to the leaves of the arguments:
 Reverse mode needs nothing more. It linearizes the rule, and transposes the result.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@
 The counterpart in JAX is `jax/_src/api.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ..checks import api as checks

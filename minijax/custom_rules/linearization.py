@@ -14,8 +14,6 @@ linearization. Only the rule of a `custom_jvp` function can make one.
 In JAX: `linearize_jaxpr` and `primitive_linearizations` in `jax/_src/interpreters/ad.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Chapter 10: implicit differentiation. The derivative of a solution comes from the equation that
 it solves, and not from the steps of the solver: `custom_root` and `custom_linear_solve`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ dead code, also inside of loops and branches. So the dead code of a program is d
 program is lowered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..core.core import ShapedArray

@@ -16,8 +16,6 @@ Linearization turns the call into a `custom_lin`, a linear map that can only be 
 transpose is `bwd`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

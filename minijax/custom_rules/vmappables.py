@@ -5,8 +5,6 @@ one example's container of it, and puts results together by `from_elt`. A class 
 specifications, which stand in `in_axes` and `out_axes` in place of an int.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple

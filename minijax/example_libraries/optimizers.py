@@ -9,8 +9,6 @@ An optimiser is written for a single array (its state is a small pytree: the arr
 the decorator `optimizer` makes it one for pytrees of arrays.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What the functions of `sparse/` refuse, and the words for it."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

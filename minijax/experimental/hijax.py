@@ -5,8 +5,6 @@ values that are no arrays. Operations on such values run in Python, and only arr
 0.11 dropped these classes again, and flax uses such values only if it is asked to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType

@@ -18,8 +18,6 @@ A polynomial is a list of coefficients, all of one type. It may be shorter than 
 what is missing is zero. A constant is a polynomial of degree 0.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

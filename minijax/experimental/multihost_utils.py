@@ -3,8 +3,6 @@
 All of these are collective: every process has to call them, in the same order.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`jax.experimental.profiler`: what profiles of GPUs say."""
 
-from __future__ import annotations
-
 from ..runtime import load
 
 

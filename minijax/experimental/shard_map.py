@@ -1,7 +1,5 @@
 """Chapter 14: `jax.experimental.shard_map`, where `shard_map` was when it was new."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

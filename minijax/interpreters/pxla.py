@@ -1,7 +1,5 @@
 """What libraries still read from `jax.interpreters.pxla`: the mesh of `with mesh:`."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 from typing import Any

@@ -4,8 +4,6 @@ Some have derivatives of their own (`custom_jvp`): where differentiating the cod
 the wrong one of two one-sided derivatives, or needless work.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 

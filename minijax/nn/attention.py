@@ -8,8 +8,6 @@ numbers a head. Where N > K, groups of G = N / K heads of queries share a head o
 (Ainslie et al., 2023).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

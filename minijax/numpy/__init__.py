@@ -4,8 +4,6 @@ Import it as in JAX: `import minijax.numpy as jnp`. Functions that JAX compiles 
 in our jaxprs, too, and plain Python when nothing is traced (`_staged.py`).
 """
 
-from __future__ import annotations
-
 import typing as _typing
 
 from ..compat.absent import with_absent_names as _with_absent_names

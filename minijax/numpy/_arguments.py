@@ -1,7 +1,5 @@
 """Chapter 12: what the functions of `minijax.numpy` do with their arguments first."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Chapter 12: what other libraries ask of arrays: pickling, copying, bytes, DLPack, and where the
 contents are."""
 
-from __future__ import annotations
-
 import _thread
 import threading
 

@@ -1,7 +1,5 @@
 """Chapter 12: the bits of numbers, and what integers have in common."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

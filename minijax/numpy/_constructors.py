@@ -1,7 +1,5 @@
 """Chapter 12: arrays out of numbers, lists, shapes and other arrays."""
 
-from __future__ import annotations
-
 import contextlib
 import types
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ As NumPy has no such primitive, XLA is called in any case: so these functions ar
 called once.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chapter 12: covariances and correlations."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -4,8 +4,6 @@ NumPy's `put`, `place` and `fill_diagonal` change their argument. Our arrays are
 functions return a changed copy. The caller must pass `inplace=False` to show that this is intended.
 """
 
-from __future__ import annotations
-
 import builtins
 import math
 import operator

@@ -1,7 +1,5 @@
 """Chapter 12: `einsum`. opt_einsum chooses the order of the contractions, each is one here."""
 
-from __future__ import annotations
-
 import collections
 import functools
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Chapter 12: arrays from and to files, buffers of bytes, and other libraries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: grids, and arrays written with brackets: `mgrid[0:3, 0:2]`, `r_[1:4, 0, 5]`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

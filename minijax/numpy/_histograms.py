@@ -1,7 +1,5 @@
 """Chapter 12: how often numbers occur."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

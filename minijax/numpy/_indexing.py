@@ -1,7 +1,5 @@
 """Chapter 12: functions that take elements at given places, or say where elements are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

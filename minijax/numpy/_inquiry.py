@@ -1,7 +1,5 @@
 """Chapter 12: questions about types, and the way arrays are printed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

@@ -1,7 +1,5 @@
 """Chapter 12: arrays joined and split."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core.api import vmap

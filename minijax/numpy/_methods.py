@@ -1,7 +1,5 @@
 """Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

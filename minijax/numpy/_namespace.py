@@ -3,8 +3,6 @@
 See https://data-apis.org/array-api/2024.12/API_specification/inspection.html.
 """
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Chapter 12: `pad` and its modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

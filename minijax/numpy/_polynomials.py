@@ -1,7 +1,5 @@
 """Chapter 12: polynomials, as vectors of their coefficients, the highest degree first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: products of vectors, matrices and tensors: all are one `dot_general`."""
 
-from __future__ import annotations
-
 import math
 
 from ..core.boundary import public

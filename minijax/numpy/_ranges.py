@@ -1,7 +1,5 @@
 """Chapter 12: numbers at equal distances, on a line or on a logarithmic scale."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

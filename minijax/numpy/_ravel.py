@@ -1,7 +1,5 @@
 """Chapter 12: all arrays of a pytree as one vector, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

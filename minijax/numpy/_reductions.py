@@ -1,7 +1,5 @@
 """Chapter 12: sums, extremes, means and their kin."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Chapter 12: `jnp.float32` and the others, which are dtypes and make arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: choice between arrays, element by element."""
 
-from __future__ import annotations
-
 from ..core.boundary import public
 from ..core.core import typeof
 from ..lax.elementwise import ne

@@ -1,7 +1,5 @@
 """Chapter 12: differences, integrals and powers: functions of neighbouring elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

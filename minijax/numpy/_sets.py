@@ -4,8 +4,6 @@ How many different elements there are depends on the values. So a traced array n
 the result: what is too much is cut off, what lacks is filled up.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Chapter 12: arrays in other shapes: dimensions moved, added, dropped, repeated and reversed."""
 
-from __future__ import annotations
-
 import math
 import operator
 import warnings

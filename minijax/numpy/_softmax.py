@@ -1,7 +1,5 @@
 """`logsumexp` and `softmax`: the two functions that `random`, `scipy` and `nn` share."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: sorted arrays, and the orders that sort them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

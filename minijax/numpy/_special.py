@@ -1,7 +1,5 @@
 """Chapter 12: elementwise functions of several steps."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Chapter 12: functions that are one `jit` equation when traced, and plain Python when not."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

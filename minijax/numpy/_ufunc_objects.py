@@ -5,8 +5,6 @@ what is quickest for it: `jnp.add.reduce` is `jnp.sum`. A function that has noth
 like those that `frompyfunc` makes, is carried from row to row by `scan`.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

@@ -1,7 +1,5 @@
 """Chapter 12: elementwise functions, in tables where they are one primitive and a promotion."""
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: functions of scalars or vectors made functions of arrays, by `vmap`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from typing import Any

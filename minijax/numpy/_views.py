@@ -1,7 +1,5 @@
 """Chapter 12: the bits of an array read as elements of another type: `x.view`, `x.byteswap`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

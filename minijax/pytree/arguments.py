@@ -1,7 +1,5 @@
 """The rest of `jax.api_util`: the types, the positions and the names of arguments."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence

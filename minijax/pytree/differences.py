@@ -1,7 +1,5 @@
 """Where the structures of two trees differ: `equality_errors`, `prefix_errors`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ They differ from the engine's in three ways. They also take a `WrappedFun` (`ext
 two of them take functions that return auxiliary data, and `argnums_partial` asks for hashes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What else is done with whole trees: reduce, transpose, broadcast; ask structures."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Iterable

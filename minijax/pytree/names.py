@@ -5,8 +5,6 @@ A message or a listing names an argument by the function's signature and a path,
 In JAX: `jax/_src/api_util.py`.
 """
 
-from __future__ import annotations
-
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Chapter 3: functions as pytrees."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

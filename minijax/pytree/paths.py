@@ -1,7 +1,5 @@
 """Trees with the paths to their leaves: `tree_flatten_with_path`, `tree_map_with_path`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Registering types as pytree nodes: by functions, by methods, as dataclasses, as static data."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence

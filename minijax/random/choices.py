@@ -1,7 +1,5 @@
 """Chapter 13: choosing among things: shuffling, drawing, categories."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 They can be differentiated with respect to their parameters: the uniform numbers stay as they are.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Chapter 13: how many events happen, how many coins fall on one side: discrete distributions."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

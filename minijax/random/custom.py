@@ -1,7 +1,5 @@
 """Chapter 13: ways to make random bits that users define."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 13: the gamma distribution, which has to try until it succeeds, and its relatives."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

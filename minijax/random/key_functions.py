@@ -5,8 +5,6 @@ ones (`key`) are arrays of dtype `key<fry>`; old ones (`PRNGKey`) are `uint32` a
 dimension is 2. Every function takes both, and those that return keys return the style they got.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

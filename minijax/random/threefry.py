@@ -6,8 +6,6 @@ mixed in after every four (Salmon et al., "Parallel random numbers: as easy as 1
 Other counters give unrelated words, and each block can be computed without the others.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

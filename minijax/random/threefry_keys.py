@@ -4,8 +4,6 @@ A key is the key of the hash function, the counter says which bits are wanted. T
 each block: a new key, or 32 bits when they are combined, or 64.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

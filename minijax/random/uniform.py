@@ -1,7 +1,5 @@
 """Chapter 13: numbers that are all equally likely: floats, integers, coins."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Chapter 13: random vectors and matrices, by the factorizations of linear algebra."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Chapter 10: `optimization_barrier`, across which XLA moves and merges nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

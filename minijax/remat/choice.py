@@ -5,8 +5,6 @@ primitive that contains a jaxpr has an entry in `choose_inside`, so that the pol
 the equations inside of it, and results from there can be saved.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Chapter 10: the function `checkpoint`, which is also called `remat`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

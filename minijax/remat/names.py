@@ -1,7 +1,5 @@
 """Chapter 10: `checkpoint_name`, which gives values names that policies can refer to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..core.batching import primitive_batchers

@@ -1,7 +1,5 @@
 """Chapter 10: where the values come from that a function under `checkpoint` saves."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@
 A policy is asked for each equation whose results the backward pass needs.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ unknown part. That call computes the residuals again, from the known operands an
 that the policy let us save.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

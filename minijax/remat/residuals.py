@@ -1,7 +1,5 @@
 """Chapter 10: which values does reverse mode keep between the forward and the backward pass?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..core.api import make_jaxpr, vjp

@@ -3,8 +3,6 @@
 A module is imported when it is first used.
 """
 
-from __future__ import annotations
-
 import importlib
 
 # As in JAX, `optimize` and `spatial` are not here: they want `import minijax.scipy.optimize`.

@@ -6,8 +6,6 @@ transform V, it is y[k] = 2 Re(wᵏ V[k]). (J. Makhoul, A fast cosine transform 
 dimensions, 1980.)
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Integration of samples, under the names of `jax.scipy.integrate`."""
 
-from __future__ import annotations
-
 from .. import numpy as jnp
 from ..runtime.jit import jit
 

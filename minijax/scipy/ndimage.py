@@ -1,7 +1,5 @@
 """Images of any dimension, under the names of `jax.scipy.ndimage`."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import operator

@@ -10,8 +10,6 @@ zeros. `VJP.with_refs` gives such accumulators to arguments that are arrays.
 The counterpart in JAX is `RefAccum` in `jax/_src/interpreters/ad.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -12,8 +12,6 @@ view of several steps, and a slice that starts elsewhere in each example.
 The counterparts in JAX are the batching rules of `jax/_src/state/primitives.py`.
 """
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ Under a transformation, such a primitive is discharged, and what is transformed 
 So there is no other rule for loops over references than this equation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ..core.batching import BatchTracer, batch_subtrace

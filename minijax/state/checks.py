@@ -1,7 +1,5 @@
 """Chapter 15: what references refuse."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import Any

@@ -9,8 +9,6 @@ discharged inside: a loop carries the contents, and each branch returns them.
 The counterpart in JAX is `jax/_src/state/discharge.py`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

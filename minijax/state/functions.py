@@ -1,7 +1,5 @@
 """Chapter 15: `jax.ref`. The functions that users call on references."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,8 +9,6 @@ cotangent holds that of the final contents on entry, and afterwards that of the 
 The counterpart in JAX is `VJP` in `jax/_src/api.py`.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Sequence
 from itertools import zip_longest

@@ -9,8 +9,6 @@ step. `read`, `write` and `accumulate` apply them to the contents.
 The counterpart in JAX is `jax/_src/state/indexing.py`.
 """
 
-from __future__ import annotations
-
 import builtins
 import operator
 from collections.abc import Iterator, Sequence

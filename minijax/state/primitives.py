@@ -13,8 +13,6 @@ for the examples (`batching.py`).
 The counterparts in JAX are in `jax/_src/state/primitives.py` and `jax/_src/core.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..checks.array import concrete

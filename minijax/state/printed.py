@@ -5,8 +5,6 @@
 The counterparts in JAX are the printing rules of `jax/_src/state/primitives.py`.
 """
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Where the structures of two trees differ, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

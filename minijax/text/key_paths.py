@@ -6,8 +6,6 @@ and a `SequenceKey`.
 In JAX: `jax/_src/tree_util.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import count
 from operator import attrgetter

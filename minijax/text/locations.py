@@ -1,7 +1,5 @@
 """Where in the user's code something came from, for messages and warnings."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Public functions that are made from others, and their names."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

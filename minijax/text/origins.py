@@ -1,7 +1,5 @@
 """Where a tracer comes from, for messages: a line, a function, and the arguments it depends on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

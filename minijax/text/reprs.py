@@ -4,8 +4,6 @@ The engine asks an extension for the text of its objects. The table below has it
 the method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Chapter 16: `checkify` for equations that contain jaxprs: calls, branches, loops."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

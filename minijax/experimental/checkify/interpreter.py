@@ -1,7 +1,5 @@
 """Chapter 16: the transformation `checkify`, and the checks that it makes by itself."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

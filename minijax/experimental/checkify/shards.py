@@ -1,7 +1,5 @@
 """Chapter 16: `checkify` for `shard_map`, and so for `pmap`: each device finds its own errors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ...core.core import typeof

@@ -9,8 +9,6 @@ Under the setting `jax_debug_key_reuse`, the same signatures are applied to each
 are remembered as consumed, and a jitted function is one primitive, with the signature of its jaxpr.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

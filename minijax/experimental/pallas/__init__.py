@@ -5,8 +5,6 @@ beside plain functions. The imports succeed, so that the plain functions run. Ea
 modules is refused, but for the slices that index mutable arrays outside of kernels.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -4,8 +4,6 @@ A gradient is then a sparse array with the indices of the argument. It is the gr
 of the arrays with this pattern, and not the gradient with respect to the dense array.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ orthonormal even if some of the blocks' columns depend on others. The eigenvecto
 matrix of A in this basis then give the next X, and P is the part of it that is new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

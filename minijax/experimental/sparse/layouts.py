@@ -1,7 +1,5 @@
 """`bcoo_update_layout`: other numbers of batch and dense dimensions."""
 
-from __future__ import annotations
-
 import operator
 import warnings
 from typing import TypeVar

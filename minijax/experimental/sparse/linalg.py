@@ -1,7 +1,5 @@
 """Linear systems with a sparse matrix, and its largest eigenvalues."""
 
-from __future__ import annotations
-
 from ...custom_rules.solves import custom_linear_solve
 from ...debugging.callbacks import pure_callback
 from ...runtime.structs import ShapeDtypeStruct

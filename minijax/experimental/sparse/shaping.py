@@ -5,8 +5,6 @@ exist in the indices only, where a slice is a subtraction. Elements that a slice
 padding: their index is made too large.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

@@ -10,8 +10,6 @@ A result of a rule may be dense, and equations without a sparse operand are comp
 the transformation needs no trace of its own; it is `eval_jaxpr` with one more table.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Small functions of indices, as JAX's sparse functions and their tests use them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Windows into sparse arrays: slices at many places (`gather`)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ The drawings are those of `reductions.py`: a column is an instance (a device), w
 its result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ of them at once: in a group are those that differ in their place along these axe
                       3 4 5        along y:  [0, 1, 2] [3, 4, 5]
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -7,8 +7,6 @@ A type rule finds the shape of the result and, where types say so, the axes alon
 The functions for users are in `reductions.py` and `exchanges.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np

@@ -15,8 +15,6 @@ Their transposes:
     all_to_all ↔ all_to_all, and ppermute ↔ ppermute the other way round
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

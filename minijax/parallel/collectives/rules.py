@@ -6,8 +6,6 @@ only moves its dimensions aside. Along several axes at once, it is first taken a
 collectives along one each.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Equal ones are one object, so comparing and hashing them costs nothing.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any

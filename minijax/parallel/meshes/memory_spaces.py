@@ -4,8 +4,6 @@ A sharding names one by its kind. Arrays are put there by `device_put`, and the 
 by `out_shardings`. Types say it, as `f32<host>[8]`, and the operands of an operation must agree.
 """
 
-from __future__ import annotations
-
 import enum
 from types import SimpleNamespace
 from typing import Any

@@ -1,8 +1,6 @@
 """Chapter 14: the mesh in force in a thread, which `set_mesh` and `use_abstract_mesh` change.
 """
 
-from __future__ import annotations
-
 from ...core.boundary import public
 from ...core.core import eval_trace, state
 from ...settings import Override

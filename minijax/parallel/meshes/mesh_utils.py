@@ -6,8 +6,6 @@ matters everywhere: between hosts the wires are slower, so the axes of a mesh th
 should lie within a host.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

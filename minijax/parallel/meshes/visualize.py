@@ -1,7 +1,5 @@
 """Chapter 14: pictures of shardings, drawn as text by the package `rich`."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ to where they are then. In a program that XLA runs it moves nothing, since the w
 in one place; but that place must be the one named (`program_places.py`).
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import gc

@@ -4,8 +4,6 @@ Most are compiled for the devices of the operands. A new array goes to the defau
 devices of the mesh in force.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -4,8 +4,6 @@ In a program of several processes, each process holds only a part of an array. E
 contents for its own devices, and all call the same function with the same global shape.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ So the program contains a call of a function named `InspectSharding`. The call i
 partitioner removes it, and passes the sharding to the listener whose address it holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

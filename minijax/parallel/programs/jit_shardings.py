@@ -5,8 +5,6 @@ ones must lie as is said. XLA is told how the results are to lie. Under another 
 shardings are parameters of the equation (`nested_jit.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ transformations: arguments that lie nowhere in particular are placed, and commit
 is said. Tangents and cotangents take the entries of their primals (`runtime/jit.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

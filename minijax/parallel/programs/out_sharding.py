@@ -9,8 +9,6 @@ which states the sharding of the result. Transposes need them too: the cotangent
 Any other function is called with all axes of type `Auto`, and its result is resharded.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

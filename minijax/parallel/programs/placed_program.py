@@ -4,8 +4,6 @@ XLA chooses the shardings of results, which are read from the compiled program a
 of a mesh.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections import deque

@@ -6,8 +6,6 @@ where each device's shard has size 1 along the mapped dimension: it is taken out
 back behind it. `vmap` maps over examples on one device, `pmap` puts each on a device of its own.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any

@@ -12,8 +12,6 @@ device needs data of another, XLA inserts a collective. It also chooses the resu
 which are read from the compiled program.
 """
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections import Counter

@@ -8,8 +8,6 @@ transpose goes back to the type of the operand's cotangents, and a cotangent tha
 resharded (`sharded_like`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

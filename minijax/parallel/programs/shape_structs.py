@@ -1,7 +1,5 @@
 """Chapter 14: what a `ShapeDtypeStruct` says of a mesh."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...core.core import ShapedArray

@@ -1,7 +1,5 @@
 """Chapter 14: `shard_map`, a function of shards, run on each device of a mesh."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -9,8 +9,6 @@
 The region cannot refer to values outside of it: constants and tokens of effects are operands.
 """
 
-from __future__ import annotations
-
 import re
 
 from ...core.lowering import Body, Value, register_lowering, tensor_type

@@ -14,8 +14,6 @@ result also needs a spec. The axes of the mesh over which the function is mapped
 names are in scope. If some are left to the compiler, an inner `shard_map` may take those.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

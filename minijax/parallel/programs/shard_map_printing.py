@@ -5,8 +5,6 @@ arguments are known while the body is traced. Then the equations so far can be e
 value that is printed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Chapter 14: the specs of `shard_map`: found in types, checked, and laid over the leaves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

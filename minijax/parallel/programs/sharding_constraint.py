@@ -8,8 +8,6 @@ says it better: where it stands, the array lies so, and XLA sends what must be s
     %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {"model"}]> : tensor<8x32xf32>
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@
 results, and that of `unreduced.py` over which axes sums are still to be made.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...core.core import Primitive, ShapedArray

@@ -8,8 +8,6 @@ Then the user says what is wanted, by `out_sharding=` or `reshard`.
 A type that no axis splits stands for an array that all devices hold, so it fits any other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

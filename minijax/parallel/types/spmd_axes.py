@@ -5,8 +5,6 @@ that no user can write. So the axes are known wherever names of axes are in scop
 `jit` inside the `vmap` is traced, and they are part of the key of what was traced.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ...core.batching import AxisData, BatchTrace

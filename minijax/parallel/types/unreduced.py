@@ -15,8 +15,6 @@ One table: from the name of a primitive to `(name, avals, params) → (unreduced
 of its results, or a list with a pair for each of them. Operations without a row refuse both kinds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

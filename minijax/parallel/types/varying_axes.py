@@ -16,8 +16,6 @@ sum:
     transpose(pvary) = psum_invariant        transpose(psum_invariant) = pvary
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Vector quantization."""
 
-from __future__ import annotations
-
 from ... import numpy as jnp
 from ...core.boundary import public
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact

@@ -1,7 +1,5 @@
 """Interpolation on a grid."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import operator

@@ -1,7 +1,5 @@
 """Factorizations, by the primitives of `lax.linalg` and with SciPy's signatures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

@@ -1,7 +1,5 @@
 """Functions of matrices: the exponential, the square root, any function; the polar form."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Linear equations, by the factorization that suits the matrix."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 

@@ -1,7 +1,5 @@
 """Matrices that are made of few numbers, or of none but their size."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,7 +1,5 @@
 """The eigenvalues and eigenvectors of symmetric tridiagonal matrices."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

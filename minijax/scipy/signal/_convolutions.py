@@ -1,7 +1,5 @@
 """Chapter 13: convolutions of arrays, directly or by Fourier transforms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

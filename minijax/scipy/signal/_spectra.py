@@ -6,8 +6,6 @@ and `istft` goes the way back; `welch` and `csd` return the mean of their square
 (P. Welch, The use of fast Fourier transform for the estimation of power spectra, 1967.)
 """
 
-from __future__ import annotations
-
 import operator
 import warnings
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ implicit: those of a solution are solutions of equations with the same matrix, o
 (`lax.custom_linear_solve`), by the same method.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable

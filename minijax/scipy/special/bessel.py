@@ -1,7 +1,5 @@
 """Bessel functions."""
 
-from __future__ import annotations
-
 import operator
 
 from ... import numpy as jnp

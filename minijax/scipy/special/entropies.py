@@ -1,7 +1,5 @@
 """Logarithms and their products, as entropies are made of."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

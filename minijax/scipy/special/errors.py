@@ -1,7 +1,5 @@
 """The error function and what is made of it: the normal distribution, Dawson, Faddeeva, Fresnel."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

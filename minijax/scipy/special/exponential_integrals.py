@@ -4,8 +4,6 @@ Small arguments have a power series, large ones a continued fraction or an asymp
 is a loop that ends when all elements have converged.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Faddeeva's function w(z) = exp(-z²) erfc(-iz), the error function of complex numbers, and real
 functions that are parts of it: `erfcx`, Dawson's, Fresnel's."""
 
-from __future__ import annotations
-
 import functools
 import math
 

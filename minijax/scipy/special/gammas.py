@@ -1,7 +1,5 @@
 """The gamma function and its relatives: factorials, beta, polygamma, zeta."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

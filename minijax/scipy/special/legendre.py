@@ -1,7 +1,5 @@
 """Associated Legendre functions and spherical harmonics."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

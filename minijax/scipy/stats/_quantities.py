@@ -4,8 +4,6 @@ A distribution is a module. Its functions are formulas under SciPy's names, with
 promotes the arguments and writes the docstring.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys

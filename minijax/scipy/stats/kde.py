@@ -1,7 +1,5 @@
 """Density estimation: the mean of normal densities around the points of a sample."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -5,8 +5,6 @@ y = x - mean and C is the covariance.
 0.15919999778270721
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

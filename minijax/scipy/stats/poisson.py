@@ -4,8 +4,6 @@
 1.0
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import numpy as jnp

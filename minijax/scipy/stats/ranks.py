@@ -1,7 +1,5 @@
 """Statistics of samples: the most frequent value, ranks, the standard error of the mean."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Rotations as quaternions (x, y, z, w) of norm 1, along the last axis of an array."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .... import numpy as jnp

@@ -1,7 +1,5 @@
 """Interpolation between rotations."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from .... import numpy as jnp
