@@ -23,27 +23,25 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-_UNSET: Any = object()
-_TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
-_FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
+UNSET: Any = object()
 
 
 _changes = 0  # of all settings, in all threads
-_overrides_in_force = 0  # in all threads
-common_context: int | None = None  # the answer of `trace_context` if it is the same in all threads
 changes_lock = threading.RLock()
 
 
 def count_change() -> None:
     """Note that a setting has changed."""
-    global _changes, common_context
+    global _changes
     with changes_lock:
         _changes += 1
-        common_context = None
 
 
 class _Overrides(threading.local):
-    """This thread's values of the settings that it overrides."""
+    """This thread's values of the settings that it overrides, and its answer of `trace_context`,
+    with the number of changes that had been made before."""
+
+    context: tuple[int, int] = (-1, 0)
 
     def __init__(self) -> None:
         self.values: dict[State, Any] = {}
@@ -64,13 +62,11 @@ class State:
     """
 
     def __init__(self, name: str, value: Any, parse: Callable[[Any], Any], help: str,
-                 context_default: Any = _UNSET) -> None:
+                 context_default: Any = UNSET) -> None:
         self.name, self.parse, self.context_default = name, parse, context_default
         self.__doc__ = help
         self.process_value = value
         self.overridden = 0  # how many overrides are in force, in all threads
-        # Callables `(value, begins)`, called when a value begins and ends to be in force somewhere.
-        self.watchers: list[Callable[[Any, bool], None]] = []
 
     @property
     def __name__(self) -> str:
@@ -84,34 +80,21 @@ class State:
         return overrides.values.get(self, self.process_value)
 
     def override(self, value: Any) -> Any:
-        """Set this thread's value, or unset it if `value` is `_UNSET`; returns what it was."""
-        values = overrides.values
-        previous = values.pop(self, _UNSET)
-        if value is not _UNSET:
-            values[self] = value
-        global _overrides_in_force
-        more = (value is not _UNSET) - (previous is not _UNSET)
+        """Set this thread's value, or take it back if `value` is `UNSET`; returns what it was."""
+        previous = overrides.values.pop(self, UNSET)
+        if value is not UNSET:
+            overrides.values[self] = value
         with changes_lock:
-            self.overridden += more
-            _overrides_in_force += more
+            self.overridden += (value is not UNSET) - (previous is not UNSET)
+        count_change()
         return previous
 
-    def watched_by(self, watcher: Callable[[Any, bool], None]) -> None:
-        """Call `watcher(value, begins)` from now on, also for the value in force now."""
-        self.watchers.append(watcher)
-        watcher(self.value, True)
-
-    def _tell(self, value: Any, begins: bool) -> None:
-        for watcher in self.watchers:
-            watcher(value, begins)
-
-    def __call__(self, new_val: Any = _UNSET) -> Override:
-        if new_val is _UNSET:
+    def __call__(self, new_val: Any = UNSET) -> Override:
+        if new_val is UNSET:
             new_val = self.context_default
-        if new_val is _UNSET:
-            short_name = self.name.removeprefix("jax_")
-            raise TypeError(f"Context manager for {short_name} config option requires an argument: "
-                            f"the new value, as in `with {short_name}(value):`.")
+        if new_val is UNSET:
+            raise TypeError(f"Context manager for {self.__name__} config option requires an "
+                            f"argument: the new value, as in `with {self.__name__}(value):`.")
         return Override(self, self._parsed(new_val))
 
     def _parsed(self, value: Any) -> Any:
@@ -119,16 +102,13 @@ class State:
         try:
             return self.parse(value)
         except (TypeError, ValueError) as error:
-            if self.name.removeprefix("jax_") in str(error):
+            if self.__name__ in str(error):
                 raise error.with_traceback(None) from None  # the user is not shown our frames
             raise type(error)(f"{self.name}: {error}") from None
 
     def set_process_value(self, new_value: Any) -> None:
         """Sets the value that every thread without an override sees."""
-        new_value = self._parsed(new_value)
-        old_value, self.process_value = self.process_value, new_value
-        self._tell(old_value, False)
-        self._tell(new_value, True)
+        self.process_value = self._parsed(new_value)
         count_change()
 
     def __bool__(self) -> bool:
@@ -150,13 +130,9 @@ class Override:
 
     def __enter__(self) -> None:
         self.saved.append(self.state.override(self.value))
-        self.state._tell(self.value, True)
-        count_change()
 
     def __exit__(self, *exc_info: object) -> None:
         self.state.override(self.saved.pop())
-        self.state._tell(self.value, False)
-        count_change()
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """Used as a decorator: every call of ``fun`` runs under the override."""
@@ -168,17 +144,7 @@ class Override:
 
 
 # ----------------------------------------------------------------------------------------------
-# What a setting accepts: one parser a kind. Environment variables give strings.
-
-
-def truth_of_word(word: str, name: str) -> bool:
-    """Reads a boolean environment variable."""
-    if word.lower() in _TRUE_WORDS:
-        return True
-    if word.lower() in _FALSE_WORDS:
-        return False
-    raise ValueError(f"invalid truth value {word!r} for environment {name.upper()!r}; "
-                     f"use one of {', '.join(_TRUE_WORDS + _FALSE_WORDS)}.")
+# The settings of the engine
 
 
 def parse_choice(choices: tuple[str | None, ...], value: Any) -> Any:
@@ -195,52 +161,151 @@ def parse_word(choices: tuple[str, ...], value: Any) -> Any:
     return parse_choice(choices, value)
 
 
+enable_x64 = State(
+    "jax_enable_x64", False, bool,
+    "Whether 64-bit dtypes exist; when off, they are read as their 32-bit counterparts.", True)
+disable_jit = State(
+    "jax_disable_jit", False, bool,
+    "Whether `jit` steps aside, so that every operation runs eagerly and can be inspected.", True)
+numpy_dtype_promotion = State(
+    "jax_numpy_dtype_promotion", "standard", functools.partial(parse_word, ("standard", "strict")),
+    "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
+
 # ----------------------------------------------------------------------------------------------
-# Making settings
+# What traces depend on
 
-states: dict[str, State] = {}  # all settings, by name
+# The settings that change what tracing a function gives. Later rooms add theirs.
+traced_settings = [enable_x64, disable_jit, numpy_dtype_promotion]
 
 
-def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
-           from_env: Callable[[str], Any] = str, context_default: Any = _UNSET) -> State:
-    """Makes the setting ``name``; its environment variable is the name in capitals.
+def add_traced(*more: State) -> None:
+    """From now on, functions are traced again where one of these settings has another value."""
+    traced_settings.extend(more)
+    count_change()
+
+
+contexts: dict[tuple[Any, ...], int] = {}  # values of `traced_settings` -> their number
+_new_numbers = itertools.count()
+
+
+def trace_context() -> int:
+    """A number for the values of `traced_settings`: a part of every cache key.
+
+    Every call of a jitted function needs it, so each thread keeps its answer until some setting
+    changes.
+    """
+    changes, number = overrides.context
+    if changes != _changes:
+        changes = _changes
+        values = [state.value for state in traced_settings]
+        while values[-1] is None:  # a setting that is added later changes nothing while it is None
+            values.pop()
+        number = contexts.setdefault(tuple(values), next(_new_numbers))
+        overrides.context = changes, number
+    return number
+
+
+# ----------------------------------------------------------------------------------------------
+# Settings by name, and in the environment. Environment variables give strings.
+
+_TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
+_FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
+
+
+def truth_of_word(word: str, name: str) -> bool:
+    """Reads a boolean environment variable."""
+    if word.lower() in _TRUE_WORDS:
+        return True
+    if word.lower() in _FALSE_WORDS:
+        return False
+    raise ValueError(f"invalid truth value {word!r} for environment {name.upper()!r}; "
+                     f"use one of {', '.join(_TRUE_WORDS + _FALSE_WORDS)}.")
+
+
+class WatchedState(State):
+    """A setting that can be watched."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # Callables `(value, begins)`, called when a value begins and ends to be in force: that of
+        # the process, or that of a thread.
+        self.watchers: list[Callable[[Any, bool], None]] = []
+
+    def watched_by(self, watcher: Callable[[Any, bool], None]) -> None:
+        """Call `watcher(value, begins)` from now on, also for the value in force now."""
+        self.watchers.append(watcher)
+        watcher(self.value, True)
+
+    def override(self, value: Any) -> Any:
+        previous = super().override(value)
+        self._tell(previous, value)
+        return previous
+
+    def set_process_value(self, new_value: Any) -> None:
+        previous = self.process_value
+        super().set_process_value(new_value)
+        self._tell(previous, self.process_value)
+
+    def _tell(self, old_value: Any, new_value: Any) -> None:
+        for watcher in self.watchers:
+            for value, begins in ((old_value, False), (new_value, True)):
+                if value is not UNSET:
+                    watcher(value, begins)
+
+
+def known_by_name(state: State, from_env: Callable[[str], Any] = str) -> State:
+    """Lets `config` find the setting by its name, and reads its environment variable, the name in
+    capitals.
 
     Raises:
       ValueError: there is such a setting, or the environment has a wrong value for it.
     """
+    name = state.name
     if name in states:
         raise ValueError(f"Config option {name} already defined: keep the object that its first "
                          "definition returned.")
     word = os.environ.get(name.upper())
     try:
-        value = parse(default if word is None else from_env(word))
+        if word is not None:
+            state.process_value = state.parse(from_env(word))
     except ValueError as error:
         raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
-    states[name] = State(name, value, parse, help, context_default)
-    return states[name]
+    states[name] = state
+    return state
 
 
-def bool_state(name: str, help: str, default: bool = False) -> State:
+def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
+           from_env: Callable[[str], Any] = str, context_default: Any = UNSET) -> Any:
+    """Makes the setting ``name``."""
+    return known_by_name(WatchedState(name, parse(default), parse, help, context_default), from_env)
+
+
+def bool_state(name: str, help: str, default: bool = False) -> Any:
     """Makes a setting that is true or false."""
     return define(name, default, bool, help, context_default=True,
-                   from_env=lambda word: truth_of_word(word, name))
+                  from_env=lambda word: truth_of_word(word, name))
+
+
+def part_of_traces(state: State) -> Any:
+    """The setting, on which traces depend from now on."""
+    add_traced(state)
+    return state
 
 
 def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
-                 help: str) -> State:
+                 help: str) -> Any:
     """Makes a setting with a few possible values."""
     return define(name, default, functools.partial(parse_choice, choices), help)
 
 
-# ----------------------------------------------------------------------------------------------
-# The settings of the engine
+states: dict[str, State] = {}  # all settings, by name
+_of_the_engine = [known_by_name(numpy_dtype_promotion)] + [
+    known_by_name(state, functools.partial(truth_of_word, name=state.name))
+    for state in (enable_x64, disable_jit)]
 
-enable_x64 = bool_state(
-    "jax_enable_x64",
-    "Whether 64-bit dtypes exist; when off, they are read as their 32-bit counterparts.")
-disable_jit = bool_state(
-    "jax_disable_jit",
-    "Whether `jit` steps aside, so that every operation runs eagerly and can be inspected.")
+# ----------------------------------------------------------------------------------------------
+# The settings of the checks
+
 enable_checks = bool_state(
     "jax_enable_checks",
     "Whether every jaxpr is type-checked when it has been traced.")
@@ -253,63 +318,10 @@ check_tracer_leaks = bool_state(
 explain_cache_misses = bool_state(
     "jax_explain_cache_misses",
     "Whether it is logged why a jitted function is traced, and traced again.")
-numpy_rank_promotion = choice_state(
+numpy_rank_promotion = part_of_traces(choice_state(
     "jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
-    "What happens when broadcasting joins arrays of different rank.")
-numpy_dtype_promotion = define(
-    "jax_numpy_dtype_promotion", "standard", functools.partial(parse_word, ("standard", "strict")),
-    "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
+    "What happens when broadcasting joins arrays of different rank."))
 traceback_filtering = choice_state(
     "jax_traceback_filtering",
     ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
     "How minijax's own frames are kept out of tracebacks; 'off' shows them.")
-
-# ----------------------------------------------------------------------------------------------
-# What traces depend on
-
-# The settings that change what tracing a function gives. Later rooms add theirs.
-traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion]
-
-
-def add_traced(*more: State) -> None:
-    """From now on, functions are traced again where one of these settings has another value."""
-    traced_settings.extend(more)
-    count_change()
-
-
-class _TraceContext(threading.local):
-    """How many changes had been made when a thread last asked `trace_context`, and its answer."""
-
-    answer: tuple[int, int] = (-1, 0)
-
-
-_trace_context = _TraceContext()
-contexts: dict[tuple[Any, ...], int] = {}  # values of `traced_settings` -> their number
-_new_numbers = itertools.count()
-
-
-def trace_context() -> int:
-    """A number for the values of `traced_settings`: a part of every cache key.
-
-    Every call of a jitted function needs it, so the answer is kept until some setting changes.
-    """
-    if common_context is not None:
-        return common_context
-    changes, number = _trace_context.answer
-    if changes != _changes or not _overrides_in_force:
-        changes = _changes
-        values = [state.value for state in traced_settings]
-        while values[-1] is None:  # a setting that is added later changes nothing while it is None
-            values.pop()
-        number = contexts.setdefault(tuple(values), next(_new_numbers))
-        _trace_context.answer = changes, number
-        _share(changes, number)
-    return number
-
-
-def _share(changes: int, number: int) -> None:
-    """Keep the answer for all threads, if it is still right and none has settings of its own."""
-    global common_context
-    with changes_lock:
-        if changes == _changes and not _overrides_in_force:
-            common_context = number

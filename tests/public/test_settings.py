@@ -263,21 +263,27 @@ def test_bad_environment_variables_are_named(variable, word):
     assert variable in last_line and word in last_line
 
 
-def test_one_trace_context_serves_all_threads_unless_one_has_settings_of_its_own():
+def test_a_trace_context_is_that_of_the_settings_in_force_in_a_thread():
     def elsewhere():
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(settings.trace_context).result()
 
     here = settings.trace_context()
-    assert settings.common_context == here == elsewhere()
+    assert here == elsewhere()
     with minijax.default_matmul_precision("highest"):
-        assert settings.common_context is None
         assert settings.trace_context() != here == elsewhere()
         with ThreadPoolExecutor(1) as pool, minijax.default_matmul_precision(None):
             assert pool.submit(settings.trace_context).result() == settings.trace_context() == here
-        assert settings.common_context is None and settings.trace_context() != here
-    assert settings.common_context is None  # until somebody asks
-    assert settings.trace_context() == here == settings.common_context == elsewhere()
+        assert settings.trace_context() != here
+    assert settings.trace_context() == here == elsewhere()
+
+
+def test_a_mesh_that_was_taken_back_leaves_nothing_in_the_thread():
+    before, jax_settings = settings.trace_context(), {*settings.overrides.values}
+    minijax.set_mesh(minijax.make_mesh((1,), ("x",)))
+    assert settings.trace_context() != before
+    minijax.set_mesh(None)
+    assert settings.trace_context() == before and {*settings.overrides.values} == jax_settings
 
 
 def test_a_jitted_function_follows_the_settings_of_each_thread_after_many_calls():

@@ -29,7 +29,7 @@ import numpy as np
 from ...checks.sequences import iterable
 from ...core.boundary import public
 from ...runtime.devices import devices as all_devices
-from ...settings import Override, State, add_traced
+from ...settings import Override, WatchedState, add_traced
 from ...text.locations import user_stacklevel
 from .interned import Immutable, interned
 from .mesh_utils import create_device_mesh, mesh_sizes
@@ -409,9 +409,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
 # The mesh in force in this thread. Traces depend on it, so it is part of every cache key.
 
 
-def _mesh_setting(name: str, help: str) -> State:
+def _mesh_setting(name: str, help: str) -> WatchedState:
     """A setting for this module's own use: it is not among those of `jax.config`."""
-    return State(name, None, lambda mesh: mesh, help)
+    return WatchedState(name, None, lambda mesh: mesh, help)
 
 
 entered_mesh = _mesh_setting("entered_mesh", "The mesh of the innermost `with mesh:`, or None.")

@@ -3,7 +3,7 @@
 
 from ...core.boundary import public
 from ...core.core import eval_trace, state
-from ...settings import Override
+from ...settings import UNSET, Override
 from .mesh import AbstractMesh, Mesh, abstract_mesh, concrete_mesh, no_abstract_mesh, no_mesh
 
 
@@ -72,8 +72,8 @@ class set_mesh:
         if mesh is not None and mesh.manual_axes:
             raise ValueError(f"set_mesh: {mesh} contains manual axes, which only shard_map puts "
                              "in force.")
-        self._overrides = (Override(concrete_mesh, mesh),
-                           Override(abstract_mesh, (mesh or no_mesh).abstract_mesh))
+        self._overrides = (Override(concrete_mesh, UNSET if mesh is None else mesh),
+                           Override(abstract_mesh, UNSET if mesh is None else mesh.abstract_mesh))
         for override in self._overrides:
             override.__enter__()
 
