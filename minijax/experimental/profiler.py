@@ -1,6 +1,6 @@
 """`jax.experimental.profiler`: what profiles of GPUs say."""
 
-from ..runtime import load
+from ..runtime.interruptions import load
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:

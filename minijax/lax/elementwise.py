@@ -15,6 +15,7 @@ import numpy as np
 from ..checks import primitives as checks
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes
+from ..core.array import contents
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.evaluation import divide, in_bytes
@@ -323,7 +324,7 @@ def _never_zero(x) -> bool:
     """Whether `x` is known to have no element 0: a number in the program, or an array."""
     atom = getattr(x, "atom", None)
     value = atom.val if type(atom) is Literal else x
-    return not isinstance(value, Tracer) and bool(np.all(np.asarray(value) != 0))
+    return not isinstance(value, Tracer) and bool(contents(value)[1].all())
 
 
 def _pow_jvp_exponent(t, z, x, y):

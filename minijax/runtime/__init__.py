@@ -4,7 +4,6 @@ import contextlib
 import functools
 import importlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,8 +14,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hu
 clients: dict[str, Any] = {}  # XLA's, by platform, each made when it is first needed
 # How the contents of a buffer are read, by dtype, where they are not whole bytes in a row.
 buffer_readers: dict[Any, Callable[[Any, Any], Any]] = {}
-dispensable: set[threading.Thread] = set()  # running threads that the end does not wait for
-stand_ins: dict[str, Any] = {}  # by the name of a module: what takes its place (`forks.py`)
+# Functions from the name of a module to the module, or to what takes its place. The last one is
+# asked (`interruptions.py`, `forks.py`).
+loaders: list[Callable[[str], Any]] = [importlib.import_module]
 
 
 @functools.cache
@@ -26,48 +26,12 @@ def xla(part: str = "client") -> Any:
     Loading XLA takes time, so the adapter is imported when it is first needed. Programs that
     compile nothing do without it.
     """
-    return stand_ins.get(part) or load(f"{__name__}.{part}")
+    return loaders[-1](f"{__name__}.{part}")
 
 
 def logger(name: str) -> Any:
     """A logger of this name. `logging` takes a while to load, and most programs log nothing."""
     return importlib.import_module("logging").getLogger(name)
-
-
-def load(module: str) -> Any:
-    """Import a module that belongs to jaxlib, or imports it; `undisturbed` says why."""
-    return undisturbed(functools.partial(importlib.import_module, module))
-
-
-def undisturbed(function: Callable[[], Any], needed: bool = True) -> Any:
-    """What `function()` returns. Ctrl-C interrupts the wait for it, but never `function` itself.
-
-    It runs in a thread of its own, because Ctrl-C interrupts the main thread, and a program can
-    cancel its own threads. If an import of jaxlib were interrupted, C++ would keep half of it, and
-    later crash the process. The end of the process does not wait for what is no longer `needed`.
-    """
-    outcome: dict[str, Any] = {}
-
-    def run() -> None:
-        try:
-            outcome["result"] = function()
-        except BaseException as error:
-            outcome["error"] = error
-        finally:
-            dispensable.discard(thread)
-
-    thread = threading.Thread(target=run, name="minijax-load", daemon=not needed)
-    if not needed:
-        dispensable.add(thread)
-    try:
-        thread.start()
-    except RuntimeError:  # Python is ending, and starts no more threads
-        run()
-    else:
-        thread.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["result"]
 
 
 @point

@@ -43,8 +43,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.extension import hooks
-from . import dispensable, logger, xla
+from . import logger, xla
 from .in_parts import in_parts
+from .interruptions import dispensable
 from .memory import keep_large_blocks, release_large_blocks
 
 Flags = dict[str, Any]  # XLA flags and their values

@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import functools
+import gc
+import operator
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from jaxlib import _jax, xla_client
 
-from . import settings
+from . import clients, settings
+from .client import executables
 from .platforms import accelerators, peers, platforms
+
+
+class _Garbage:
+    """What XLA's own threads have let go of; a collection of garbage, by Python, reads both names.
+
+    All of this is C. Where Python were to begin a function, Ctrl-C could arrive in it, and Python
+    drops the exceptions of these callbacks.
+    """
+
+    collect = staticmethod(_jax.collect_garbage)
+    start = stop = property(operator.methodcaller("collect"))
+
+
+_collect_garbage = functools.partial(getattr, _Garbage())  # called with "start" or "stop", and more
+gc.callbacks.append(_collect_garbage)
+
+
+def lose_threads(refuse: Callable) -> None:
+    """From now on, programs are refused: this is a forked process (`forks.py`)."""
+    gc.callbacks.remove(_collect_garbage)  # a lost thread may hold its lock
+    for executable in executables:
+        executable.execute = refuse
+
+
+lock = threading.Lock()
+
+
+def started(platform: str) -> xla_client.Client:
+    """The client of a platform, made if there is none."""
+    with lock:
+        if platform not in clients:
+            clients[platform] = make_client(platform)
+    return clients[platform]
 
 
 def make_client(platform: str) -> xla_client.Client:

@@ -14,14 +14,9 @@ of the arguments.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import gc
-import operator
 import re
-import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,7 +26,7 @@ from jaxlib import version as _jaxlib_version
 from ..core.core import ShapedArray
 from ..core.extension import hooks
 from ..errors import JaxRuntimeError
-from . import buffer_readers, clients, undisturbed
+from . import buffer_readers, clients
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 
@@ -55,24 +50,8 @@ def our_error(error: Exception) -> BaseException:
     return KeyboardInterrupt() if end[1] == "KeyboardInterrupt" else SystemExit(int(end[2] or 0))
 
 
-class _Garbage:
-    """What XLA's own threads have let go of; a collection of garbage, by Python, reads both names.
-
-    All of this is C. Where Python were to begin a function, Ctrl-C could arrive in it, and Python
-    drops the exceptions of these callbacks.
-    """
-
-    collect = staticmethod(_jax.collect_garbage)
-    start = stop = property(operator.methodcaller("collect"))
-
-
-collect_garbage = functools.partial(getattr, _Garbage())  # called with "start" or "stop", and more
-gc.callbacks.append(collect_garbage)
-
 # ----------------------------------------------------------------------------------------------
 # The client: one a process and platform, made when first asked for.
-
-_lock = threading.Lock()
 
 
 def backend(platform: str | None = None) -> xla_client.Client:
@@ -85,14 +64,8 @@ def backend(platform: str | None = None) -> xla_client.Client:
     for client_maker in hooks.client_maker:
         name, make = client_maker(platform)
     if name not in clients:
-        undisturbed(functools.partial(_start, name, make))
+        clients[name] = make()
     return clients[name]
-
-
-def _start(name, make):
-    with _lock:
-        if name not in clients:
-            clients[name] = make()
 
 
 def devices(platform: str | None = None) -> list[Device]:
@@ -166,7 +139,10 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
         if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
             return fetch(buffer)  # np.asarray would import jax, for example
         aval = buffer.aval
-        return np.asarray(buffer) if aval.dtype.isbuiltin == 1 else read_foreign(buffer, aval)
+        if aval.dtype.isbuiltin == 1:
+            return np.asarray(buffer)
+        read = buffer_readers.get(aval.dtype)
+        return read(buffer, aval) if read else fetch(buffer)
     except XlaRuntimeError as error:
         raise our_error(error) from None
 
@@ -176,31 +152,6 @@ def fetch(buffer: Buffer) -> np.ndarray:
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]
     return buffer._single_device_array_to_np_array_did_copy()[0]  # imports jax, if there is one
-
-
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype = ctypes.c_void_p
-_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-
-
-def read_foreign(buffer, aval):
-    """A computed buffer's contents; NumPy's buffer protocol has no letter for this element type.
-
-    The bytes are viewed as of type `aval`. The view keeps the DLPack capsule, and so the bytes.
-    """
-    if read := buffer_readers.get(aval.dtype):
-        return read(buffer, aval)
-    nbytes = aval.size * aval.dtype.itemsize
-    if not nbytes:
-        return np.empty(aval.shape, aval.dtype)
-    buffer.block_until_ready()
-    capsule = _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
-    address = ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
-    memory = (ctypes.c_char * nbytes).from_address(address)
-    memory.owner = capsule
-    view = np.frombuffer(memory, aval.dtype).reshape(aval.shape)
-    view.flags.writeable = False
-    return view
 
 
 def wait(*pending: Any) -> None:
@@ -219,7 +170,7 @@ def wait(*pending: Any) -> None:
 # ----------------------------------------------------------------------------------------------
 # Programs.
 
-_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
+executables: weakref.WeakSet[Executable] = weakref.WeakSet()
 
 
 class Executable:
@@ -235,7 +186,7 @@ class Executable:
         self.loaded = loaded
         self.execute = loaded.execute_sharded  # never `loaded.execute`: slow, and imports jax
         self.handlers = handlers
-        _executables.add(self)
+        executables.add(self)
 
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
         """Start the program; it runs on while the results are handed out.
@@ -247,13 +198,6 @@ class Executable:
             return self.execute(buffers).consume_with_handlers(self.handlers)
         except XlaRuntimeError as error:
             raise our_error(error) from None
-
-
-def lose_threads(refuse: Callable) -> None:
-    """From now on, programs are refused: this is a forked process (`forks.py`)."""
-    gc.callbacks.remove(collect_garbage)  # a lost thread may hold its lock
-    for executable in _executables:
-        executable.execute = refuse
 
 
 @functools.cache
@@ -275,7 +219,7 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     for load_program in hooks.load_program:
         return Executable(load_program(text, device, options, handlers, **for_extension), handlers)
     where, used = _jax.DeviceList((device,)), compile_options((device,), options or {})
-    return Executable(loaded(device.client.compile_and_load, text, where, used), handlers)
+    return Executable(device.client.compile_and_load(text, where, used), handlers)
 
 
 def compile_options(devices: tuple[Device, ...], flags: dict[str, Any]) -> Any:
@@ -286,15 +230,3 @@ def compile_options(devices: tuple[Device, ...], flags: dict[str, Any]) -> Any:
     options.device_assignment = xla_client.DeviceAssignment.create(assignment)
     options.env_option_overrides = [*flags.items()]
     return options
-
-
-def loaded(compile_and_load: Callable, *args: Any) -> Any:
-    """The loaded program that `compile_and_load(*args)` returns.
-
-    Where Ctrl-C ends the call, jaxlib frees the module, which XLA's own threads may still be
-    reading. So the call is made in a thread, which goes on.
-    """
-    try:
-        return undisturbed(functools.partial(compile_and_load, *args), needed=False)
-    except XlaRuntimeError as error:
-        raise our_error(error) from None

@@ -24,9 +24,10 @@ except ImportError:  # of jaxlib 0.10.0
 
 from ..core.extension import hooks
 from ..errors import JaxRuntimeError
-from . import client, settings, undisturbed
-from . import load as load_module
-from .client import Device, Executable, backend
+from . import client, settings
+from .client import Device, Executable, XlaRuntimeError, backend, our_error
+from .interruptions import load as load_module
+from .interruptions import undisturbed
 from .platforms import accelerators, canonical_platform
 from .wrong_programs import avoiding_flags
 
@@ -94,15 +95,27 @@ def _compile(text, options, devices, callbacks):
     def compile():
         # The overload for text takes no functions.
         module, *more = (_parse(text), [*callbacks]) if callbacks else (text,)
-        return client.loaded(compiler_of(devices[0].client), module, _jax.DeviceList(devices),
+        return loaded(compiler_of(devices[0].client), module, _jax.DeviceList(devices),
                              options, *more)
 
-    loaded = compile()
-    flags = avoiding_flags(text, devices[0].platform, functools.partial(_optimised, loaded))
+    program = compile()
+    flags = avoiding_flags(text, devices[0].platform, functools.partial(_optimised, program))
     if not flags.keys() <= dict(options.env_option_overrides).keys():
         options.env_option_overrides = [*options.env_option_overrides, *flags.items()]
         return compile()
-    return loaded
+    return program
+
+
+def loaded(compile_and_load: Callable, *args: Any) -> Any:
+    """The loaded program that `compile_and_load(*args)` returns.
+
+    Where Ctrl-C ends the call, jaxlib frees the module, which XLA's own threads may still be
+    reading. So the call is made in a thread, which goes on.
+    """
+    try:
+        return undisturbed(functools.partial(compile_and_load, *args), needed=False)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
 
 
 def backend_compile_and_load(client: Any, *args: Any) -> Any:

@@ -27,7 +27,8 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from . import clients, dispensable, platforms
+from . import clients, platforms
+from .interruptions import dispensable
 
 PATIENCE = 3.0  # seconds
 _PAUSE = 0.002

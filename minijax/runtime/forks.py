@@ -20,7 +20,8 @@ from typing import Any
 
 from .. import settings
 from ..core import extension, traced
-from . import platforms, stand_ins, xla
+from . import loaders, platforms, xla
+from .interruptions import load
 
 inherited = False  # whether this process has its clients from the one that it was forked from
 
@@ -51,6 +52,12 @@ class _Remains:
         return platforms.refuse_after_fork
 
 
+def _remains(module: str) -> Any:
+    """What takes the place of a module in a forked process."""
+    name = module.rpartition(".")[2]
+    return _Remains(name) if name in _HARMLESS else load(module)
+
+
 def _if_ready(read: Callable) -> Callable:
     def read_or_refuse(*args: Any) -> Any:
         is_ready = getattr(args[0], "is_ready", None) if args else None
@@ -77,8 +84,8 @@ _held: list[Any] = []  # locks that no other thread may hold while the process i
 
 
 def _hold() -> None:
-    client = sys.modules.get(f"{__package__}.client")
-    locks = [settings.changes_lock, extension._lock, traced._lock, getattr(client, "_lock", None)]
+    backends = sys.modules.get(f"{__package__}.backends")
+    locks = [settings.changes_lock, extension._lock, traced._lock, getattr(backends, "lock", None)]
     for lock in filter(None, locks):
         lock.acquire()
         _held.append(lock)
@@ -94,9 +101,9 @@ def _lose_threads() -> None:
     if not platforms.is_started() or inherited:
         return
     inherited = True
-    xla().lose_threads(platforms.refuse_after_fork)
+    xla("backends").lose_threads(platforms.refuse_after_fork)
     _generation.set_process_value(_generation.value + 1)
-    stand_ins.update({name: _Remains(name) for name in _HARMLESS})
+    loaders.append(_remains)
     xla.cache_clear()
 
 

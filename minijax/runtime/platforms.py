@@ -6,6 +6,7 @@ client needs to know of other processes in `peers`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NoReturn
 
 import ml_dtypes
@@ -14,6 +15,7 @@ import numpy as np
 from ..core.extension import Extension, point, register
 from ..settings import State, add_traced
 from . import buffer_readers, clients, settings, xla
+from .interruptions import undisturbed
 
 # Modules with the functions `is_here()`; `start(load_plugin)`, which makes the client; and
 # `prepare(text, options)`, for modules to compile.
@@ -77,7 +79,7 @@ class Platforms(Extension):
 
     def client_maker(self, platform):
         name = canonical_platform(platform) if platform else platforms()[0]
-        return name, lambda: xla("backends").make_client(name)
+        return name, lambda: undisturbed(partial(xla("backends").started, name))
 
     def load_program(self, *args, **options):
         return xla("compiler").load_program(*args, **options)
@@ -90,6 +92,15 @@ def _read_packed(buffer: Any, aval: Any) -> np.ndarray:
     return xla("transfers").read_packed(buffer, aval)
 
 
+def _read_foreign(buffer: Any, aval: Any) -> np.ndarray:
+    return xla("transfers").read_foreign(buffer, aval)
+
+
 buffer_readers.update(dict.fromkeys(map(np.dtype, (
     ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn,
 )), _read_packed))
+buffer_readers.update(dict.fromkeys(map(np.dtype, (
+    ml_dtypes.bfloat16, ml_dtypes.float8_e3m4, ml_dtypes.float8_e4m3, ml_dtypes.float8_e4m3b11fnuz,
+    ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu,
+)), _read_foreign))

@@ -14,9 +14,9 @@ import numpy as np
 from jaxlib import _jax, xla_client
 
 from ..core.core import ShapedArray
-from .client import XlaRuntimeError, fetch, our_error, read_foreign, replicated
+from .client import XlaRuntimeError, fetch, our_error, replicated
 from .compiler import compile_options, load
-from .transfers import is_near
+from .transfers import is_near, read_foreign
 from .wrong_programs import avoiding_flags
 
 Buffer = xla_client.ArrayImpl

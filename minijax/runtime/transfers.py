@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
@@ -37,6 +38,29 @@ def copy(buffer: Buffer, device: Device) -> Buffer:
     copied = xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
     return xla_client.batched_device_put(  # not committed, a forced copy, with 64-bit types
         buffer.aval, sharding, [buffer], sharding.devices, False, True, copied, True)
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def read_foreign(buffer, aval):
+    """A computed buffer's contents; NumPy's buffer protocol has no letter for this element type.
+
+    The bytes are viewed as of type `aval`. The view keeps the DLPack capsule, and so the bytes.
+    """
+    nbytes = aval.size * aval.dtype.itemsize
+    if not nbytes:
+        return np.empty(aval.shape, aval.dtype)
+    buffer.block_until_ready()
+    capsule = _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
+    address = ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    memory.owner = capsule
+    view = np.frombuffer(memory, aval.dtype).reshape(aval.shape)
+    view.flags.writeable = False
+    return view
 
 
 # What XLA packs into parts of a byte NumPy cannot view. It is read as these types.
