@@ -55,7 +55,7 @@ ROOMS = {
         "lax.bitwise", "lax.complex_numbers", "lax.complex_rules", "lax.rounding",
         "lax.shaping", "lax.cutting", "lax.stacking", "lax.slicing", "lax.windows",
         "lax.gathering", "lax.scattering", "lax.scatter_evaluation", "lax.fewer_bits",
-        "lax.dynamic_slices", "lax.reductions", "lax.selection", "lax.cumulative", "lax.products",
+        "lax.dynamic_slices", "lax.reductions", "lax.sums", "lax.selection", "lax.cumulative", "lax.products",
         "lax.operators", "lax.indexing", "lax.out_shardings", "lax.compile_time",
         "lax.control_flow",
         "lax.jacobians"),

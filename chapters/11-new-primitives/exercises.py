@@ -41,7 +41,7 @@ def make_difference():
     - a batching rule: `batching.primitive_batchers[primitive] = rule`, where
       `rule(args, dims)` returns the result and its batch axis. The batch may be the last axis.
       `batching.moveaxis(x, source, destination)` moves an axis;
-    - a JVP and a transpose: `minijax.core.transposition.deflinear2(primitive, rule)`, where
+    - a JVP and a transpose: `minijax.lax.families.deflinear2(primitive, rule)`, where
       `rule(ct, x)` returns a list of one cotangent. `lax.rev(x, [axis])` reverses an axis, and
       `typeof(x).ndim` is the number of axes.
 

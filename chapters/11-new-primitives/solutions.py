@@ -8,11 +8,10 @@ from minijax import jit, jvp, lax, tree_util
 from minijax import numpy as jnp
 from minijax.core.core import current_trace, new_trace, typeof
 from minijax.core.forward import Zero
-from minijax.core.transposition import deflinear2
 from minijax.extend.core import Primitive
 from minijax.interpreters import batching, mlir
 from minijax.lax.control_flow.parts import PartsTrace
-from minijax.lax.families import FLOAT, const_like, lower_fun, unary_row
+from minijax.lax.families import FLOAT, const_like, deflinear2, lower_fun, unary_row
 from minijax.lax.linalg.common import matrix_transpose
 from minijax.lax.linalg.triangular_solve import triangular_solve
 

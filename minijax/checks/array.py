@@ -59,12 +59,6 @@ def truth_value(x: Any) -> None:
             "Use a.any() or a.all()" if x.aval.size else EMPTY_CONDITION)
 
 
-def iterable(x: Any) -> None:
-    """An array that is iterated over has a dimension."""
-    if not x.aval.ndim:
-        raise TypeError("iteration over a 0-d array")
-
-
 HIDDEN_TRACER = (
     "Triggering __jax_array__() during abstractification is no longer supported. To avoid this "
     "error, either explicitly convert your object using jax.numpy.array(), or register your "

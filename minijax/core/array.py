@@ -107,11 +107,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         checks.index(self)
         return int(self._numpy())
 
-    def __iter__(self):
-        checks.iterable(self)
-        row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
-        return (Array(value, row) for value in self._numpy())
-
     def _plain_text(self):
         return f"Array({np.asarray(self)}, dtype={self.dtype.name})"
 

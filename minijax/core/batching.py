@@ -294,12 +294,12 @@ def _agreed_dim(args, dims):
     return agreed[1]
 
 
-for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax.not_p,
+for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p,
           lax.integer_pow_p, lax.convert_element_type_p, lax.stop_gradient_p):
     defvectorized(p)
 
-for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p,
-          lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
+for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p,
+          lax.gt_p, lax.ge_p):
     defbroadcasting(p)
 
 

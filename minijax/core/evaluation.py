@@ -5,25 +5,24 @@ are one function of NumPy's. Here are the rules of the starters that need more:
 
 * integers are divided towards zero, and by zero; floats that no integer holds are clipped;
 * complex numbers have a quotient at infinity (`lax/complex_rules.py`);
-* long sums are added in parts, which keeps their digits, and numbers of 16 bits are added in 32;
-* products of matrices of any types.
+* numbers of 16 bits are added in 32; long sums are added in parts (`lax/sums.py`);
+* products of matrices, which may be of several types (`lax/products.py`).
 
 All functions take and return NumPy values.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
 
-# A function of NumPy -> the function that replaces it for complex numbers (chapter 9).
-for_complex: dict[Any, Callable] = {}
+# A function of NumPy -> a function that gives XLA's results for more types and sizes (chapter 9).
+like_xla: dict[Any, Callable] = {}
 
 # ----------------------------------------------------------------------------------------------
 # Elementwise
@@ -40,7 +39,7 @@ def divide(x, y):
     if x.dtype.kind == "f":
         return np.divide(x, y)
     if x.dtype.kind == "c":
-        return for_complex.get(np.divide, np.divide)(x, y)
+        return like_xla.get(np.divide, np.divide)(x, y)
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
@@ -92,52 +91,7 @@ def _saturate(x, dtype):
 
 
 # ----------------------------------------------------------------------------------------------
-# Reductions. NumPy adds along a row pairwise. Down the columns it adds row after row to one total,
-# whose rounding errors grow with their number. XLA adds the sums of parts.
-
-_PART = 32  # rows that are added to one total, as many as in XLA's parts
-_MANY = 256  # rows: up to so many NumPy adds accurately enough, and faster
-_SHORT = 16  # elements of a row: for shorter rows NumPy takes no less time than for this length
-_NARROW = 48  # elements of a row: for wider rows NumPy's `reduceat` is slow
-_LARGE = 2**12  # elements of an array: for smaller arrays NumPy's own way is the fastest
-
-
-def reduce(ufunc: np.ufunc, x, axes: Sequence[int], **options):
-    """`ufunc.reduce`. Adjacent axes are reduced as one, in a way that is fast and accurate for the
-    number of rows and their length."""
-    if x.size >= _MANY and axes and _adjacent(axes):
-        first = axes[0]
-        rows = math.prod([x.shape[d] for d in axes])
-        before, after = x.shape[:first], x.shape[first + len(axes):]
-        if not after and rows <= _SHORT and x.size >= _LARGE:
-            columns = x.reshape(*before, rows)
-            start = options.get("initial", ufunc.identity)
-            return functools.reduce(ufunc, [columns[..., i] for i in range(rows)], start)
-        width = math.prod(after)
-        exact = ufunc is np.add and x.dtype.kind in "fc"
-        if after and rows > _MANY and x.flags.c_contiguous and (exact or width <= _SHORT):
-            parts = x.reshape(math.prod(before), rows, width)
-            return _reduce_in_parts(ufunc, parts).reshape(before + after)
-    return ufunc.reduce(x, axis=axes, **options)
-
-
-def _adjacent(axes):
-    """Whether the axes follow one another."""
-    return [*axes] == [*range(axes[0], axes[0] + len(axes))]
-
-
-def _reduce_in_parts(ufunc, x):
-    """The reduction over the middle one of three dimensions."""
-    n, rows, width = x.shape
-    while rows > 2 * _PART:
-        if width < _NARROW:
-            x = ufunc.reduceat(x, np.arange(0, rows, _PART), 1, x.dtype)
-        else:
-            whole = rows - rows % _PART
-            parts = ufunc.reduce(x[:, :whole].reshape(n, whole // _PART, _PART, width), 2)
-            x = np.concatenate([parts, x[:, whole:]], 1)
-        rows = x.shape[1]
-    return ufunc.reduce(x, 1)
+# Reductions
 
 
 def accumulate_wide(ufunc: np.ufunc) -> Callable:
@@ -145,9 +99,10 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
     lose most of its digits."""
 
     def rule(x, *, axes):
+        reduce = like_xla.get(ufunc, ufunc.reduce)
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            return reduce(ufunc, x.astype(np.float32), axes).astype(x.dtype)
-        return reduce(ufunc, x, axes, dtype=x.dtype)
+            return reduce(x.astype(np.float32), axes).astype(x.dtype)
+        return reduce(x, axes, dtype=x.dtype)
 
     return rule
 
@@ -157,35 +112,21 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
 
 
 def dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
-    """The product in the types in which XLA computes. An algorithm (chapter 11) chooses others."""
+    """The product. Numbers of several types, or of few bits, are multiplied in others."""
     (x_contract, y_contract), (x_batch, _) = dimension_numbers
     dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
-    if precision is not None and type(precision) is not tuple:
-        return precision.multiply(dot_general, x, y, dimension_numbers, dtype)
-    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
-            and x_contract == (x.ndim - 1,) and y_contract == (0,):
+    plain = x.dtype == y.dtype == dtype and dtype.itemsize > 2 and type(precision) in _PLAIN
+    if not plain and (multiply := like_xla.get(np.matmul)):
+        return multiply(x, y, dimension_numbers, precision, dtype)
+    if y.ndim < 3 and not x_batch and x_contract == (x.ndim - 1,) and y_contract == (0,):
         return np.dot(x, y)
-    if x.dtype != y.dtype:  # as XLA's CPU backend, which multiplies like with like
-        x, y = convert(x, dtype), convert(y, dtype)
-    operand, compute = x.dtype, _compute_dtype(x.dtype, dtype)
-    x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
-    out = _multiply_matrices(x, y, dimension_numbers)
-    if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
-        return convert(out.astype(operand, copy=False), dtype)
-    out = out.real if out.dtype.kind == "c" and dtype.kind != "c" else out
-    return out.astype(dtype, copy=False)
+    return multiply_matrices(x, y, dimension_numbers).astype(dtype, copy=False)
 
 
-def _compute_dtype(operand, result):
-    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
-    of the operands; but at least single precision."""
-    loses_imaginary_parts = operand.kind == "c" and result.kind != "c"
-    loses_fractions = operand.kind not in "biu" and result.kind in "biu"
-    dtype = operand if loses_imaginary_parts or loses_fractions else result
-    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+_PLAIN = type(None), tuple  # of precisions; an algorithm (chapter 11) is none of these
 
 
-def _multiply_matrices(x, y, dimension_numbers):
+def multiply_matrices(x, y, dimension_numbers):
     """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]

@@ -238,8 +238,7 @@ for p in (lax.neg_p, lax.add_any_p, lax.broadcast_in_dim_p, lax.reshape_p, lax.s
           lax.transpose_p, lax.reduce_sum_p):
     deflinear_jvp(p)
 
-for p in (lax.not_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p,
-          lax.ge_p, lax.stop_gradient_p):
+for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p, lax.stop_gradient_p):
     defjvp_zero(p)
 
 defjvp(lax.sin_p, lambda t, x: lax.mul(t, lax.cos(x)))

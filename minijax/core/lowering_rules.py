@@ -102,9 +102,8 @@ def _of_dtype(ctx, x, dtype):
 
 for p, op in (
     (lax.neg_p, "negate"), (lax.sin_p, "sine"), (lax.cos_p, "cosine"), (lax.tanh_p, "tanh"),
-    (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.not_p, "not"), (lax.add_p, "add"),
-    (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
-    (lax.div_p, "divide"), (lax.and_p, "and"), (lax.or_p, "or"),
+    (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.add_p, "add"), (lax.add_any_p, "add"),
+    (lax.sub_p, "subtract"), (lax.mul_p, "multiply"), (lax.div_p, "divide"),
 ):  # fmt: skip
     hlo.register_lowering(p, hlo.nary_rule(op))
 

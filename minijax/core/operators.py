@@ -118,8 +118,9 @@ _kept_number = functools.lru_cache(4096, typed=True)(_scalar_beside)
 
 _ORDERINGS = {lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p}  # of real numbers
 # What later chapters write. By its name, a function for all operands. (Without these, `power` and
-# `matmul` below compute integer powers, and products of vectors and matrices.) By ("complex", name)
-# or ("mask", name), the function for complex operands, or for operands of which one is boolean.
+# `matmul` below compute integer powers, and products of vectors and matrices.) By (kind, name), the
+# function for operands of a kind of types ("c": complex, "b": boolean), and by ("mask", name) the
+# one for operands of which one is boolean.
 general: dict[Any, Callable] = {}
 
 _ARGUMENTS_AND_ERRORS = """
@@ -135,19 +136,18 @@ Raises:
 """
 
 
-def binary_function(name: str, primitive, doc: str, *, on_bools=None,
+def binary_function(name: str, primitive, doc: str,
                     promote: Callable = promote_args) -> Callable:
     """A promoting binary function.
 
     Args:
       name, doc: its name, and the first line of its documentation.
       primitive: what it binds.
-      on_bools: the primitive for booleans, if it is another one.
       promote: brings the operands to one type and one rank.
     """
 
     apply = direct_binary(primitive)
-    # The kinds of dtypes for which operands of one type need neither promotion nor `on_bools`.
+    # The kinds of dtypes for which operands of one type need neither promotion nor `general`.
     kinds = ("fc" if promote is promote_args_inexact else "iufV" if primitive in _ORDERINGS
              else "iufcV")
 
@@ -166,10 +166,7 @@ def binary_function(name: str, primitive, doc: str, *, on_bools=None,
             if (of_mask := general.get(("mask", name))) and is_bool(x) != is_bool(y):
                 return of_mask(x, y)
             x, y = promote(name, x, y)
-            if typeof(x).dtype.kind == "c" and (of_complex := general.get(("complex", name))):
-                return of_complex(x, y)
-            boolean = on_bools is not None and typeof(x).dtype == bool
-            return (on_bools if boolean else primitive).bind(x, y)
+            return general.get((typeof(x).dtype.kind, name), primitive.bind)(x, y)
         except Exception as error:
             hide_frames(error)
             raise
@@ -185,16 +182,12 @@ def is_bool(x: Any) -> bool:
 
 
 BINARY: dict[str, Callable] = {
-    "add": binary_function("add", lax.add_p, "Elementwise x + y; of booleans, or.",
-                           on_bools=lax.or_p),
+    "add": binary_function("add", lax.add_p, "Elementwise x + y; of booleans, or."),
     "sub": binary_function("subtract", lax.sub_p, "Elementwise x - y."),
-    "mul": binary_function("multiply", lax.mul_p, "Elementwise x * y; of booleans, and.",
-                           on_bools=lax.and_p),
+    "mul": binary_function("multiply", lax.mul_p, "Elementwise x * y; of booleans, and."),
     "truediv": binary_function("true_divide", lax.div_p,
                                "Elementwise x / y in floating point arithmetic.",
-                               promote=promote_args_inexact),
-    "and": binary_function("bitwise_and", lax.and_p, "Elementwise x & y."),
-    "or": binary_function("bitwise_or", lax.or_p, "Elementwise x | y."),
+                               promote_args_inexact),
 }
 COMPARISONS: dict[str, Callable] = {
     "lt": binary_function("less", lax.lt_p, "Elementwise x < y."),
@@ -225,7 +218,7 @@ def matmul(a, b):
                                    preferred_element_type=aval.dtype)
 
 
-def _unary(name: str, function: Callable, doc: str) -> Callable:
+def unary_function(name: str, function: Callable, doc: str) -> Callable:
     def unary(x, /):
         try:
             checks.arraylike(name, [x], is_arraylike)
@@ -239,9 +232,8 @@ def _unary(name: str, function: Callable, doc: str) -> Callable:
     return unary
 
 
-positive = _unary("positive", lambda x: x, "Elementwise +x: `x` as an array.")
-negative = _unary("negative", lax.neg, "Elementwise -x.")
-bitwise_not = _unary("bitwise_not", lax.bitwise_not, "Elementwise ~x.")
+positive = unary_function("positive", lambda x: x, "Elementwise +x: `x` as an array.")
+negative = unary_function("negative", lax.neg, "Elementwise -x.")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -288,6 +280,4 @@ def install_binary_operators(functions: dict[str, Any]) -> None:
 
 install_binary_operators(BINARY | {"pow": power, "matmul": matmul})
 install_methods({f"__{name}__": _operator(f) for name, f in COMPARISONS.items()})
-install_methods({
-    "__neg__": negative, "__pos__": positive, "__invert__": bitwise_not,
-})
+install_methods({"__neg__": negative, "__pos__": positive})

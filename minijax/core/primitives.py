@@ -39,7 +39,6 @@ from .core import ArrayMethods, Primitive, ShapedArray, state, typeof
 INEXACT = (np.floating, np.complexfloating)
 NUMBER = (np.integer, np.floating, np.complexfloating)
 ORDERED = (np.integer, np.floating, np.bool_)
-BOOL_OR_INT = (np.integer, np.bool_)
 ANY = (np.generic,)
 
 
@@ -113,14 +112,11 @@ cos_p, cos = unary("cos", INEXACT, np.cos)
 tanh_p, tanh = unary("tanh", INEXACT, np.tanh)
 exp_p, exp = unary("exp", INEXACT, np.exp)
 log_p, log = unary("log", INEXACT, np.log)
-not_p, bitwise_not = unary("not", BOOL_OR_INT, np.invert)
 
 add_p, add = binary("add", NUMBER, np.add)
 sub_p, sub = binary("sub", NUMBER, np.subtract)
 mul_p, mul = binary("mul", NUMBER, np.multiply)
 div_p, div = binary("div", NUMBER, evaluation.divide)
-and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
-or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
 
 eq_p, eq = binary("eq", ANY, np.equal, bool_dtype)
 ne_p, ne = binary("ne", ANY, np.not_equal, bool_dtype)

@@ -24,7 +24,7 @@ from . import primitives as lax
 from .avals import vary_like
 from .calls import JaxprCall, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
-from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp
+from .forward import Zero, add_tangents
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .placements import placements
 from .staging import trace_to_jaxpr, weakref_cache
@@ -174,25 +174,6 @@ def deftranspose(primitive: Primitive, *rules: Callable | None, bilinear: bool =
                 for rule, is_linear in zip(rules, linear)]
 
     primitive_transposes[primitive] = transpose
-
-
-def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
-    """The JVP and the transpose of a primitive that is linear in all operands together.
-
-    Args:
-      transpose_rule: `(ct, *operands, **params)` -> a cotangent for each operand.
-    """
-    deflinear_jvp(primitive)
-    primitive_transposes[primitive] = transpose_rule
-
-
-def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
-    """The JVP and the transposes of a primitive that is linear in each of its two operands.
-
-    It is not linear in both at once. The rules are those of `deftranspose`.
-    """
-    defbilinear_jvp(primitive)
-    deftranspose(primitive, lhs_rule, rhs_rule, bilinear=True)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -22,18 +22,10 @@ from ..core.staging import jvp_jaxpr
 from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
-    defbilinear,
-    deflinear2,
     is_undefined_primal,
     primitive_transposes,
 )
 from ..core.core import missing_rule as _missing_rule
-
-
-def deflinear(primitive, transpose_rule):
-    """The primitive is linear in all operands; `transpose_rule(ct, **params)` gives the list of
-    their cotangents."""
-    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
 
 
 def get_primitive_transpose(primitive):
@@ -50,6 +42,16 @@ def get_primitive_transpose(primitive):
 def add_jaxvals(x, y):
     """The sum of two tangents or cotangents of one type."""
     return add_jaxvals_p.bind(x, y)
+
+
+# chapter 9
+from ..lax.families import defbilinear, deflinear2
+
+
+def deflinear(primitive, transpose_rule):
+    """The primitive is linear in all operands; `transpose_rule(ct, **params)` gives the list of
+    their cotangents."""
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
 
 
 # chapter 10

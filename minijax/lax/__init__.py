@@ -21,15 +21,15 @@ from .elementwise import (
     tanh,
 )
 from ..core.primitives import (
-    add_p, and_p, broadcast_in_dim_p, convert_element_type_p, cos_p,
+    add_p, broadcast_in_dim_p, convert_element_type_p, cos_p,
     div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, le_p, log_p, lt_p,
-    mul_p, ne_p, neg_p, not_p, or_p, reduce_sum_p, reshape_p,
+    mul_p, ne_p, neg_p, reduce_sum_p, reshape_p,
     sin_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
     transpose_p,
 )
 from .selection import select, select_n, select_n_p
 from .bitwise import (
-    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_left_p,
+    and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, not_p, or_p, shift_left, shift_left_p,
     shift_right_arithmetic, shift_right_arithmetic_p, shift_right_logical,
     shift_right_logical_p, xor_p,
 )

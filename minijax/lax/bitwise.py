@@ -3,14 +3,16 @@
 import numpy as np
 
 from ..core.forward import defjvp_zero
-from ..core.primitives import BOOL_OR_INT, and_p, not_p, or_p
 from ..text.naming import renamed
 from .dtypes import bits_as
-from .families import INTEGER, binary_function, binary_row, unary_function
+from .families import BOOL_OR_INT, INTEGER, binary_row, unary_row
 
-bitwise_not = unary_function(not_p, BOOL_OR_INT, "Elementwise complement: ~x.")
-bitwise_and = binary_function(and_p, "Elementwise x & y.")
-bitwise_or = binary_function(or_p, "Elementwise x | y.")
+not_p, bitwise_not = unary_row("not", BOOL_OR_INT, np.invert, "Elementwise complement: ~x.",
+                               lowering="not")
+and_p, bitwise_and = binary_row("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.",
+                                lowering="and")
+or_p, bitwise_or = binary_row("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.",
+                              lowering="or")
 
 
 def _shift(ufunc, outside):
@@ -47,7 +49,7 @@ shift_right_arithmetic_p, shift_right_arithmetic = binary_row(
     "shift_right_arithmetic", INTEGER, _shift_arithmetic,
     "Elementwise x >> y, filled with copies of the sign bit.", lowering="shift_right_arithmetic")
 
-for p in (xor_p, shift_left_p, shift_right_logical_p, shift_right_arithmetic_p):
+for p in (not_p, and_p, or_p, xor_p, shift_left_p, shift_right_logical_p, shift_right_arithmetic_p):
     defjvp_zero(p)
 
 bitwise_not, bitwise_and = renamed(bitwise_not, "bitwise_not"), renamed(bitwise_and, "bitwise_and")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.evaluation import for_complex
+from ..core.evaluation import like_xla
 from ..core.lowering import (
     Body,
     Value,
@@ -67,7 +67,7 @@ def _extreme(is_before: np.ufunc) -> Callable:
     return rule
 
 
-for_complex[np.divide] = _quotient
+like_xla[np.divide] = _quotient
 greater_of, less_of = _extreme(np.greater), _extreme(np.less)
 
 # ----------------------------------------------------------------------------------------------

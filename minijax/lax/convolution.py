@@ -33,7 +33,6 @@ from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
-from ..core.transposition import defbilinear
 from ..remat import products
 from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real
@@ -47,7 +46,7 @@ from .convolution_shapes import (
 )
 from .dtypes import check_and_canonicalize_user_dtype
 from .elementwise import add, sub
-from .families import lower_fun
+from .families import defbilinear, lower_fun
 from .out_shardings import call_sharded
 from .precision import canonical_precision, precision_names
 from .shaping import full, reshape, rev

@@ -42,8 +42,8 @@ from ..core.primitives import (
     shape_primitive,
     sub,
 )
-from ..core.transposition import deflinear2, deftranspose, is_undefined_primal
-from .families import all_at_front
+from ..core.transposition import deftranspose, is_undefined_primal
+from .families import all_at_front, deflinear2
 from .selection import select
 from .shaping import full_like, squeeze
 from .sizes import integers, size_along

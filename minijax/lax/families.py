@@ -17,7 +17,7 @@ from ..compat.optional import may_be_asked
 from ..core.array import def_numpy, direct_binary, direct_unary
 from ..core.batching import batch_size, bdim_at_front, defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
-from ..core.forward import defjvp, defjvp2
+from ..core.forward import defbilinear_jvp, defjvp, defjvp2, deflinear_jvp
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Body, Value, nary_rule, register_lowering
 from ..core.primitives import (
@@ -30,6 +30,7 @@ from ..core.primitives import (
     make_primitive,
 )
 from ..core.staging import jaxpr_of
+from ..core.transposition import deftranspose, primitive_transposes
 from ..runtime.dispatch import apply_primitive
 from ..text.naming import named
 from .precision import AccuracyMode, Tolerance, is_default_accuracy
@@ -37,6 +38,7 @@ from .selection import select
 
 # Kinds of element types, besides those of the starters.
 INTEGER = (np.integer,)
+BOOL_OR_INT = (np.integer, np.bool_)
 FLOAT = (np.floating,)
 COMPLEX = (np.complexfloating,)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)
@@ -96,6 +98,25 @@ def give_rules(primitive: Primitive, arity: int, numpy_rule: Callable | None, *,
     for define, rule in ((defjvp, jvp), (defjvp2, jvp_of_result)):
         if rule is not None:
             define(primitive, *(rule if isinstance(rule, tuple) else (rule,)))
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
+    """The JVP and the transpose of a primitive that is linear in all operands together.
+
+    Args:
+      transpose_rule: `(ct, *operands, **params)` -> a cotangent for each operand.
+    """
+    deflinear_jvp(primitive)
+    primitive_transposes[primitive] = transpose_rule
+
+
+def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
+    """The JVP and the transposes of a primitive that is linear in each of its two operands.
+
+    It is not linear in both at once. The rules are those of `deftranspose`.
+    """
+    defbilinear_jvp(primitive)
+    deftranspose(primitive, lhs_rule, rhs_rule, bilinear=True)
 
 
 # ----------------------------------------------------------------------------------------------

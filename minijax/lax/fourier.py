@@ -19,11 +19,11 @@ from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
-from ..core.transposition import deflinear2
 from ..runtime.dispatch import def_numpy_or_xla
 from . import complex_numbers
 from . import elementwise as prim
 from .dtypes import to_complex_dtype
+from .families import deflinear2
 from .shaping import expand_dims, full
 from .slicing import dynamic_update_slice
 from .staged import staged

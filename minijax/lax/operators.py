@@ -24,7 +24,15 @@ from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array, is_arraylike
 from ..core.boundary import public
-from ..core.core import ArrayMethods, Tracer, eval_trace, install_methods, state, typeof
+from ..core.core import (
+    ArrayMethods,
+    ShapedArray,
+    Tracer,
+    eval_trace,
+    install_methods,
+    state,
+    typeof,
+)
 from ..core.extension import point
 from ..core.operators import (
     BINARY,
@@ -35,10 +43,8 @@ from ..core.operators import (
     is_bool,
     positive,
     promote_args,
+    unary_function,
     with_own_arrays,
-)
-from ..core.operators import (
-    bitwise_not as bitwise_not,
 )
 from ..core.operators import (
     negative as negative,
@@ -54,7 +60,8 @@ from ..core.primitives import (
 )
 from ..errors import ConcretizationTypeError
 from ..text.locations import user_stacklevel
-from .bitwise import xor_p
+from . import bitwise
+from .bitwise import and_p, or_p, xor_p
 from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
@@ -69,8 +76,11 @@ from .sizes import known_sizes
 # ----------------------------------------------------------------------------------------------
 # Promoting functions
 
-add, subtract, multiply, true_divide, bitwise_and, bitwise_or = BINARY.values()
+add, subtract, multiply, true_divide = BINARY.values()
 less, less_equal, greater, greater_equal, equal, not_equal = COMPARISONS.values()
+bitwise_not = unary_function("bitwise_not", bitwise.bitwise_not, "Elementwise ~x.")
+bitwise_and = binary_function("bitwise_and", and_p, "Elementwise x & y.")
+bitwise_or = binary_function("bitwise_or", or_p, "Elementwise x | y.")
 bitwise_xor = binary_function("bitwise_xor", xor_p, "Elementwise x ^ y.")
 maximum = binary_function("maximum", max_p, "Elementwise maximum; NaN if either is.")
 minimum = binary_function("minimum", min_p, "Elementwise minimum; NaN if either is.")
@@ -105,8 +115,9 @@ def _multiply_by_mask(x, y):
 
 for _p, _ordering in ((prim.lt_p, less), (prim.le_p, less_equal), (prim.gt_p, greater),
                       (prim.ge_p, greater_equal)):
-    general["complex", _ordering.__name__] = functools.partial(_compare_complex, _p)
+    general["c", _ordering.__name__] = functools.partial(_compare_complex, _p)
 general["mask", "multiply"] = _multiply_by_mask
+general["b", "add"], general["b", "multiply"] = or_p.bind, and_p.bind
 
 # ----------------------------------------------------------------------------------------------
 # Signs and powers
@@ -362,6 +373,15 @@ def iterate(x):
     return (index_in_dim(x, i, 0, keepdims=False) for i in range(len(x)))
 
 
+@public
+def iterate_array(x):
+    """`iterate` of an array."""
+    if not x.aval.ndim:
+        raise TypeError("iteration over a 0-d array")
+    row = ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type)
+    return (Array(value, row) for value in x._numpy())
+
+
 def nbytes(x) -> int:
     """The size of the contents in bytes."""
     return x.aval.size * x.aval.dtype.itemsize
@@ -406,16 +426,17 @@ def _nothing_to_wait_for(tracer: Tracer) -> None:
 
 
 general["matmul"] = matmul
-install_binary_operators({"xor": bitwise_xor})
+install_binary_operators({"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
 install_methods({
-    "__abs__": absolute, "__iter__": iterate,
+    "__abs__": absolute, "__invert__": bitwise_not,
     "astype": astype_method, "reshape": reshape_method, "transpose": transpose_method,
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
-install_methods({"item": array_item, "tolist": array_tolist}, Array)
+install_methods({"__iter__": iterate_array, "item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
+    "__iter__": iterate,
     "item": contents_refused("item"), "tolist": contents_refused("tolist"),
     "block_until_ready": property(_nothing_to_wait_for),
     "__copy__": lambda tracer: tracer, "__deepcopy__": lambda tracer, memo: tracer,

@@ -24,12 +24,12 @@ from ..core.primitives import (
     ge_p,
     le_p,
     make_primitive,
-    or_p,
 )
 from ..core.staging import jaxpr_of
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
+from .bitwise import or_p
 from .control_flow.common import op_with_regions
 from .cutting import pad
 from .cutting import slice as static_slice

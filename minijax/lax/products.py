@@ -5,13 +5,45 @@ an object that names the types to compute in. Its `multiply` evaluates the produ
 lowering rule here converts to these types before and after.
 """
 
+import numpy as np
+
 from ..core.boundary import public
 from ..core.core import typeof
+from ..core.evaluation import convert, like_xla, multiply_matrices
+from ..core.evaluation import dot_general as evaluate
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
 from .out_shardings import bind_sharded
 from .precision import canonical_precision
 from .sizes import integers
+
+
+def _multiply(x, y, dimension_numbers, precision, dtype):
+    """The product of NumPy arrays in the types in which XLA computes. An algorithm (chapter 11)
+    chooses others."""
+    if precision is not None and type(precision) is not tuple:
+        return precision.multiply(evaluate, x, y, dimension_numbers, dtype)
+    if x.dtype != y.dtype:  # as XLA's CPU backend, which multiplies like with like
+        x, y = convert(x, dtype), convert(y, dtype)
+    operand, compute = x.dtype, _compute_dtype(x.dtype, dtype)
+    x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
+    out = multiply_matrices(x, y, dimension_numbers)
+    if dtype.kind in "iu" and compute.kind not in "biu":  # XLA rounds to the operands' type first
+        return convert(out.astype(operand, copy=False), dtype)
+    out = out.real if out.dtype.kind == "c" and dtype.kind != "c" else out
+    return out.astype(dtype, copy=False)
+
+
+def _compute_dtype(operand, result):
+    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
+    of the operands; but at least single precision."""
+    loses_imaginary_parts = operand.kind == "c" and result.kind != "c"
+    loses_fractions = operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses_imaginary_parts or loses_fractions else result
+    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+
+
+like_xla[np.matmul] = _multiply
 
 
 @public

@@ -14,7 +14,7 @@ from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.boundary import public
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.evaluation import accumulate_wide, reduce
+from ..core.evaluation import accumulate_wide
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps
 from ..core.lowering import (
     comparison_kind,
@@ -27,7 +27,6 @@ from ..core.lowering import (
 from ..core.lowering_rules import reduce_rule
 from ..core.primitives import (
     ANY,
-    BOOL_OR_INT,
     NUMBER,
     ORDERED,
     convert,
@@ -44,10 +43,11 @@ from ..runtime.dispatch import def_numpy_or_xla, on_xla
 from ..text.naming import named
 from .complex_rules import emit_reduction
 from .cutting import pad, slice_in_dim
-from .families import const_like, never_weak
+from .families import BOOL_OR_INT, const_like, never_weak
 from .out_shardings import bind_sharded
 from .shaping import reshape
 from .sizes import integers
+from .sums import reduce
 
 # ----------------------------------------------------------------------------------------------
 # Reductions: one row each

@@ -96,7 +96,7 @@ def _compile(text, options, devices, callbacks):
         # The overload for text takes no functions.
         module, *more = (_parse(text), [*callbacks]) if callbacks else (text,)
         return loaded(compiler_of(devices[0].client), module, _jax.DeviceList(devices),
-                             options, *more)
+                      options, *more)
 
     program = compile()
     flags = avoiding_flags(text, devices[0].platform, functools.partial(_optimised, program))

@@ -15,12 +15,12 @@ from minijax.core.forward import Zero, deflinear_jvp
 from minijax.core.transposition import (
     UndefinedPrimal,
     backward_pass,
-    deflinear2,
     deftranspose,
     is_undefined_primal,
     primitive_transposes,
     transpose_jaxpr,
 )
+from minijax.lax.families import deflinear2
 from tests.core.same import close
 from tests.families import primitives_of_families
 from tests.oracle import jax

@@ -16,11 +16,10 @@ from ...core.batching import WithTrace, batch_subtrace, broadcast, moveaxis, pri
 from ...core.core import Primitive, typeof
 from ...core.forward import defjvp_zero
 from ...core.primitives import constant
-from ...core.transposition import deflinear2
 from ...lax import elementwise as prim
 from ...lax.control_flow.axes import axis_size
 from ...lax.cutting import index_in_dim
-from ...lax.families import const_like
+from ...lax.families import const_like, deflinear2
 from ...lax.reductions import reduce_sum
 from ...lax.selection import select_n
 from ...lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose

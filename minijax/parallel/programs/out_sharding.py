@@ -27,7 +27,8 @@ from ...core.primitives import (
     reshape_p,
     transpose,
 )
-from ...core.transposition import deflinear2, is_undefined_primal, primitive_transposes
+from ...core.transposition import is_undefined_primal, primitive_transposes
+from ...lax.families import deflinear2
 from ...lax.out_shardings import cotangent_aval
 from ...lax.shaping import converted_on, iota_p
 from ...remat.policies import products

@@ -15,7 +15,7 @@ from ...core.batching import AxisData, BatchTrace, WithTrace, primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.extension import Extension
 from ...core.lowering import register_lowering
-from ...core.transposition import deflinear2
+from ...lax.families import deflinear2
 from ...lax.out_shardings import cotangent_aval
 from ...runtime.dispatch import apply_primitive
 from ...text.printing import pp_rules

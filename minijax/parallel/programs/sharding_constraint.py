@@ -18,8 +18,8 @@ from ...core.boundary import api_boundary
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.lowering import register_lowering
 from ...core.staging import shaped_abstractify
-from ...core.transposition import deflinear2
 from ...core.tree import PyTreeDef, tree_flatten, tree_map
+from ...lax.families import deflinear2
 from ...runtime.dispatch import apply_primitive
 from ...runtime.jit import jit
 from ...runtime.jit_equations import UNSPECIFIED
