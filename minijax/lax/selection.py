@@ -1,7 +1,5 @@
 """Chapter 9: `select_n`, an elementwise choice, with all its rules."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..checks import primitives as checks

@@ -4,8 +4,6 @@ NumPy adds along a row pairwise. Down the columns it adds row after row to one t
 errors grow with their number. XLA adds the sums of parts.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

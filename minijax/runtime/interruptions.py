@@ -1,7 +1,5 @@
 """Chapter 6: what Ctrl-C must not interrupt: imports of jaxlib, and some of its functions."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import threading
