@@ -9,7 +9,7 @@ import numpy as np
 from ..checks.core import not_a_value
 from ..checks.typecheck import check_jaxpr
 from ..core import dtypes, later, removed
-from ..core.array import Array, as_array, value_handlers
+from ..core.array import Array, as_array, raw_value_handlers
 from ..core.avals import pytype_aval_mappings
 from ..core.batching import BatchTrace
 from ..core.core import ShapedArray, Trace, Tracer, state, typeof
@@ -94,11 +94,21 @@ class CanonicalizeDtypeHandlers:
     the class are arguments for `jit` and the other transformations.
     """
 
+    def __init__(self) -> None:
+        self._handlers: dict[type, Callable[[Any], Any]] = {}
+
     def __getitem__(self, cls: type) -> Callable[[Any], Any]:
-        return value_handlers.get(cls, as_array)
+        return self._handlers.get(cls, as_array)
 
     def __setitem__(self, cls: type, handler: Callable[[Any], Any]) -> None:
-        value_handlers[cls] = handler
+        if not self._handlers:
+            raw_value_handlers.append(self._handled)
+        self._handlers[cls] = handler
+
+    def _handled(self, x: Any) -> Any:
+        """A value whose class, or a base of it, has a handler, as an array; else `x`."""
+        handlers = (self._handlers[cls] for cls in type(x).__mro__ if cls in self._handlers)
+        return next(handlers, lambda x: x)(x)
 
 
 canonicalize_dtype_handlers = CanonicalizeDtypeHandlers()

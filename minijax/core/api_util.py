@@ -126,15 +126,15 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
     checks.argnums_differ(argnums, dynamic_argnums)
     if argnums == tuple(range(len(args))) and not kwargs:
         return f, tuple(args)
-    _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)
-    chosen, dynamic_fun = tuple([args[i] for i in argnums]), with_statics(f, statics)
-    if list(argnums) == sorted(argnums):
-        return dynamic_fun, chosen
+    others = [None if i in argnums else x for i, x in enumerate(args)]  # frees the chosen ones
 
     def partial_fun(*dynamic_args):
-        return dynamic_fun(*[x for _, x in sorted(zip(argnums, dynamic_args))])
+        all_args = others.copy()
+        for i, x in zip(argnums, dynamic_args):
+            all_args[i] = x
+        return f(*all_args, **kwargs)
 
-    return partial_fun, chosen
+    return partial_fun, tuple([args[i] for i in argnums])
 
 
 # ----------------------------------------------------------------------------------------------

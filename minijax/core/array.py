@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..checks import array as checks
@@ -128,50 +127,28 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         self._host = self._buffer = None
 
 
-class ReadOnly:
-    """The memory of a NumPy array. NumPy reads it, and cannot be told to write to it: a view of the
-    array itself could be, because the array may."""
-
-    __slots__ = ("_owner", "__array_interface__")
-
-    def __init__(self, owner: np.ndarray):
-        self._owner, interface = owner, owner.__array_interface__
-        self.__array_interface__ = {  # bytes: NumPy has no name for other libraries' element types
-            "version": 3, "shape": owner.shape, "strides": owner.strides,
-            "typestr": f"|V{owner.itemsize}", "data": (interface["data"][0], True)}
-
-
 def _read_only(value: np.ndarray) -> np.ndarray:
     """The contents of an array in a form of which no view can be written to."""
     owner = value.base if isinstance(value.base, np.ndarray) else value
     if owner.base is not None and not isinstance(owner.base, np.ndarray):
-        return value  # the memory is XLA's, or a `ReadOnly` already
-    return np.asarray(ReadOnly(value)).view(value.dtype)
+        return value  # the memory is XLA's, or has been made read-only
+    memory = memoryview(value.view(f"V{value.itemsize}"))  # which has no name for all dtypes
+    return np.asarray(memory.toreadonly()).view(value.dtype)
 
 
 # ----------------------------------------------------------------------------------------------
 # A user's value becomes ours
 
-# By a class: a function from its instances to arrays or numbers with the same contents.
-value_handlers: dict[type, Callable[[Any], Any]] = {}
-
-# Functions that are called with each raw value that becomes an array. They may refuse it.
-raw_value_watchers: list[Callable[[Any], None]] = []
+# Functions that are called with each raw value that becomes an array. They return it, or an array
+# or a number with the same contents, or refuse it.
+raw_value_handlers: list[Callable[[Any], Any]] = []
 
 
 def handled(x: Any) -> Any:
-    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
-    if not value_handlers:
-        return x
-    handlers = (value_handlers[cls] for cls in type(x).__mro__ if cls in value_handlers)
-    return next(handlers, lambda x: x)(x)
-
-
-def show_to_watchers(x: Any) -> None:
-    """Call the watchers with a value, unless it is an array already."""
-    for watch in raw_value_watchers:
-        if not hasattr(x, "aval"):
-            watch(x)
+    """What the handlers make of a value, unless it is an array already."""
+    for handle in raw_value_handlers:
+        x = x if hasattr(x, "aval") else handle(x)
+    return x
 
 
 def is_arraylike(x) -> bool:
@@ -188,7 +165,6 @@ def contents(x) -> tuple[ShapedArray, Any]:
       TypeError: `x` is neither an array nor a number.
     """
     checks.concrete(x)
-    show_to_watchers(x)
     x = handled(x)
     if isinstance(x, Array):
         return x.aval, x._numpy()
@@ -233,8 +209,8 @@ numpy_rules: dict[Primitive, Callable] = {}
 # The types of NumPy scalars that mean the same under all settings.
 scalar_avals = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, "?bBhHiIefF")}
 
-# NumPy computes with these as with int8: the lowest bits of its results are right.
-_NARROW = {*map(np.dtype, (ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4))}
+# NumPy computes with these dtypes as with int8: the lowest bits of its results are right.
+narrow_integers: set[np.dtype] = set()
 
 
 def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
@@ -264,7 +240,7 @@ def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
         out = quiet.run(rule, *values, **params)
         if primitive.multiple_results:
             return [Array(_apart(part, foreign), aval) for part, aval in zip(out, out_aval)]
-        if out.dtype is not out_aval.dtype and out_aval.dtype in _NARROW:
+        if out.dtype is not out_aval.dtype and out_aval.dtype in narrow_integers:
             out = out.astype(out_aval.dtype)
         return Array(_apart(out, foreign) if foreign else out, out_aval)
 

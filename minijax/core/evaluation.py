@@ -3,7 +3,8 @@
 A program must not change its results when it is compiled, so XLA's answer counts. Most primitives
 are one function of NumPy's. Here are the rules of the starters that need more:
 
-* integers are divided towards zero, and by zero; floats that no integer holds are clipped;
+* integers are divided towards zero, and by zero;
+* floats that no integer holds are clipped (`lax/conversions.py`);
 * complex numbers have a quotient at infinity (`lax/complex_rules.py`);
 * numbers of 16 bits are added in 32; long sums are added in parts (`lax/sums.py`);
 * products of matrices, which may be of several types (`lax/products.py`).
@@ -28,21 +29,12 @@ like_xla: dict[Any, Callable] = {}
 # Elementwise
 
 
-def in_bytes(x):
-    """Integers of fewer than eight bits as int8, with which NumPy computes; others as they are."""
-    return x.astype(np.int8) if x.dtype.kind == "V" and dtypes.issubdtype(x.dtype, np.integer) \
-        else x
-
-
 def divide(x, y):
     """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
     if x.dtype.kind == "f":
         return np.divide(x, y)
-    if x.dtype.kind == "c":
-        return like_xla.get(np.divide, np.divide)(x, y)
-    x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
-        return np.divide(x, y)
+        return like_xla.get(np.divide, np.divide)(x, y)
     if x.dtype.itemsize < 8:  # floats of 64 bits hold the quotient, and are faster
         whole = np.divide(x, y).astype(np.int64).astype(x.dtype)
     else:
@@ -70,24 +62,8 @@ def convert(x, dtype):
         return x.astype(dtype)
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = x.real
-    from_integers = dtypes.issubdtype(x.dtype, np.integer) or x.dtype == bool
-    if dtypes.issubdtype(dtype, np.integer) and not from_integers:
-        return _saturate(x, dtype)
-    return in_bytes(x).astype(dtype)  # NumPy cannot cast int4 to uint4
-
-
-def _saturate(x, dtype):
-    """From floats to integers: out of range to the nearest end, NaN to zero."""
-    info = dtypes.iinfo(dtype)
-    low, high = float(info.min), float(info.max)
-    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
-        return x.astype(dtype)
-    if dtype.itemsize < min(x.dtype.itemsize, 3):  # floats of its size hold both ends
-        return np.clip(np.where(np.isnan(x), x.dtype.type(0), x), low, high).astype(dtype)
-    wide = np.asarray(x, np.float64)
-    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
-    whole = np.int8 if dtype.kind == "V" else dtype
-    return np.where(wide >= high, info.max, inside.astype(whole)).astype(dtype)
+    astype = like_xla.get(np.ndarray.astype)
+    return astype(x, dtype) if astype else x.astype(dtype)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -99,11 +75,12 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
     lose most of its digits."""
 
     def rule(x, *, axes):
-        reduce = like_xla.get(ufunc, ufunc.reduce)
+        reduce = like_xla.get(by_numpy, by_numpy)
         if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            return reduce(x.astype(np.float32), axes).astype(x.dtype)
-        return reduce(x, axes, dtype=x.dtype)
+            return reduce(ufunc, x.astype(np.float32), axes).astype(x.dtype)
+        return reduce(ufunc, x, axes, dtype=x.dtype)
 
+    by_numpy = np.ufunc.reduce
     return rule
 
 

@@ -30,7 +30,6 @@ from .array import (
     handled,
     numpy_rules,
     quiet,
-    show_to_watchers,
 )
 from .avals import vary_like
 from .core import ArrayMethods, Primitive, ShapedArray, state, typeof
@@ -185,7 +184,7 @@ def short_integers(x, dtype: np.dtype):
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type, or under staging as a constant of the program."""
-    show_to_watchers(x)
+    x = handled(x)
     checks.constant(x, dtype)
     shape = () if type(x) in dtypes.python_scalar_types else np.shape(x)
     aval = ShapedArray(shape, dtype, weak_type)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, raw_value_watchers
+from ..core.array import Array, raw_value_handlers
 from ..core.core import ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import Extension, register, remove
@@ -98,12 +98,13 @@ class TransferGuard(Extension):
         self._thread.asked = args  # the evaluation of the primitive makes arrays of them
         return NotImplemented
 
-    def watch_value(self, x: Any) -> None:
-        """A raw value becomes an array."""
+    def watch_value(self, x: Any) -> Any:
+        """A raw value becomes an array: the value."""
         asked = any(x is arg for arg in getattr(self._thread, "asked", ()))
         if not (asked or state.trace.staging or getattr(x, "dtype", None) == float0):
             for value in _from_user([x]):
                 _check_transfer(value, explicit=False)
+        return x
 
     def after_evaluation(self, primitive, args, params, out):
         self._thread.computed, self._thread.asked = out, ()  # the result is on the device
@@ -178,7 +179,7 @@ def _guard_transfers(guard: TransferGuard) -> Any:
     def watch(value: str | None, begins: bool) -> None:
         if value in ("disallow", "disallow_explicit"):
             (register if begins else remove)(guard)
-            change = raw_value_watchers.append if begins else raw_value_watchers.remove
+            change = raw_value_handlers.append if begins else raw_value_handlers.remove
             change(guard.watch_value)
 
     return watch

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.evaluation import like_xla
+from ..core.evaluation import divide, like_xla
 from ..core.lowering import (
     Body,
     Value,
@@ -22,6 +22,7 @@ from ..core.lowering import (
     ints_text,
     tensor_type,
 )
+from .conversions import in_bytes
 from .families import emit_region
 from .selection import emit_select
 
@@ -67,7 +68,17 @@ def _extreme(is_before: np.ufunc) -> Callable:
     return rule
 
 
-like_xla[np.divide] = _quotient
+
+
+def _divide(x, y):
+    """The quotient of complex numbers, or of numbers of `ml_dtypes`."""
+    if x.dtype.kind == "c":
+        return _quotient(x, y)
+    x, y = in_bytes(x), in_bytes(y)
+    return divide(x, y) if x.dtype.kind == "i" else np.divide(x, y)
+
+
+like_xla[np.divide] = _divide
 greater_of, less_of = _extreme(np.greater), _extreme(np.less)
 
 # ----------------------------------------------------------------------------------------------

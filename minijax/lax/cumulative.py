@@ -13,7 +13,6 @@ from ..checks import primitives as checks
 from ..core.batching import primitive_batchers
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.evaluation import in_bytes
 from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.lowering import (
     Body,
@@ -38,6 +37,7 @@ from ..core.transposition import deftranspose
 from ..runtime.dispatch import def_numpy_or_xla
 from ..text.naming import named
 from .complex_numbers import has_nan
+from .conversions import in_bytes
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import max, min
 from .families import FLOAT, const_like, emit_region

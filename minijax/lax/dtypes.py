@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ..checks import dtypes as checks
+from ..core.array import narrow_integers
 from ..core.boundary import public
 from ..core.dtypes import (
     PROMOTIONS,
@@ -31,9 +32,9 @@ from ..core.dtypes import (
     scalar_types,
     to_inexact_dtype,
 )
-from ..core.evaluation import in_bytes
 from ..core.lowering import element_types
 from ..settings import enable_x64, numpy_dtype_promotion
+from .conversions import in_bytes
 
 bool_ = np.bool_
 int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4
@@ -74,6 +75,7 @@ def _register_narrow_dtypes(scalar_type: type, family: type, *dtypes: np.dtype) 
         scalar_families[narrow.type] = family.__mro__
 
 
+narrow_integers.update(_NARROW_INTS + _NARROW_UINTS)
 _register_narrow_dtypes(int, np.signedinteger, *_NARROW_INTS)
 _register_narrow_dtypes(int, np.unsignedinteger, *_NARROW_UINTS)
 _register_narrow_dtypes(float, np.floating, *_NARROW_FLOATS)

@@ -18,7 +18,7 @@ from ..core import dtypes
 from ..core.array import contents
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, Tracer, typeof
-from ..core.evaluation import divide, in_bytes
+from ..core.evaluation import divide
 from ..core.forward import asked_jvps, broadcast_tangent, defjvp2, primitive_jvps
 from ..core.jaxpr import Literal
 from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
@@ -58,6 +58,7 @@ from .complex_numbers import (
     unsigned_zero,
 )
 from .complex_rules import greater_of, less_of
+from .conversions import in_bytes
 from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits, of_any_size
 from .families import (
     FLOAT,

@@ -10,7 +10,6 @@ from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.evaluation import in_bytes
 from ..core.forward import Zero, defjvp2, defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
 from ..core.primitives import (
@@ -23,6 +22,7 @@ from ..core.primitives import (
     mul,
 )
 from .complex_numbers import complex, conj, imag, real
+from .conversions import in_bytes
 from .families import FLOAT, nonzero, unary_row
 from .selection import emit_select
 
