@@ -101,7 +101,7 @@ class CanonicalizeDtypeHandlers:
         return self._handlers.get(cls, as_array)
 
     def __setitem__(self, cls: type, handler: Callable[[Any], Any]) -> None:
-        if not self._handlers:
+        if self._handled not in raw_value_handlers:
             raw_value_handlers.append(self._handled)
         self._handlers[cls] = handler
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minijax.compat.core import canonicalize_dtype_handlers
 from minijax.core import batching
-from minijax.core.array import value_handlers
 from minijax.core.avals import pytype_aval_mappings
 from minijax.core.batching import spec_types
 from minijax.custom_rules import vmappables
@@ -23,7 +23,7 @@ from tests.oracle import both, subject
 def registries() -> Iterator[None]:
     """Forget afterwards what a test registered. (JAX keeps it: each test has its own classes.)"""
     tables: list[Any] = [batching.containers, vmappables.make_iota_handlers, spec_types,
-                         pytype_aval_mappings, value_handlers]
+                         pytype_aval_mappings, canonicalize_dtype_handlers._handlers]
     before = [table.copy() for table in tables]
     yield
     for table, contents in zip(tables, before):
