@@ -110,7 +110,7 @@ class TypedComplex(TypedScalar, complex):
     """A `complex` with a dtype."""
 
 
-_typed_scalars: dict[type, type] = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
+_typed_scalars: dict[type, Any] = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
 
 
 def typed_scalar(x: Any, aval: ShapedArray) -> Any:

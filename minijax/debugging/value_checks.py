@@ -17,6 +17,7 @@ from ..core.core import Primitive
 from ..core.extension import Extension, register, remove
 from ..core.jaxpr import Literal, eval_jaxpr
 from ..core.jit import jit_p
+from ..lax.control_flow.cond import values_unseen
 from ..parallel.programs.placed_array import contents_here
 from ..settings import bool_state
 
@@ -42,7 +43,7 @@ def _unwanted(outs: Sequence) -> str | None:
 
 def check_values(primitive: Primitive, args: Sequence, params: dict, out) -> None:
     """Raise `FloatingPointError` if there is a NaN (or an infinity) in a result."""
-    if not (debug_nans.value or debug_infs.value):
+    if values_unseen.value or not (debug_nans.value or debug_infs.value):
         return
     kind = _unwanted(out if primitive.multiple_results else [out])
     if kind is None:

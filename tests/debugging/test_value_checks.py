@@ -49,6 +49,40 @@ def test_debug_nans(name, setting):
     both(program, MINUS)
 
 
+def at_zero(jx, x):
+    return jx.lax.cond(x == 0, lambda x: x, lambda x: 0 / x, x)
+
+
+NOT_TAKEN = {
+    "cond": lambda jx, x: at_zero(jx, x),
+    "switch": lambda jx, x: jx.lax.switch((x != 0).astype(int), [lambda x: x, lambda x: 0 / x], x),
+    "cond in cond": lambda jx, x: jx.lax.cond(x == 0, lambda x: x, lambda x: at_zero(jx, x), x),
+    "cond in scan": lambda jx, x: jx.lax.scan(lambda c, _: (at_zero(jx, c), c), x, length=1),
+    "jit in cond": lambda jx, x: jx.lax.cond(x == 0, lambda x: x, jx.jit(lambda x: 0 / x), x),
+    "grad": lambda jx, x: jx.grad(lambda x: at_zero(jx, x))(x),
+    "vmap": lambda jx, x: jx.vmap(lambda x: at_zero(jx, x))(x[None]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_a_branch_that_an_example_does_not_take_is_not_checked(name):
+    def program(jx):
+        def f(x):
+            with jx.debug_nans(True):
+                return jx.vmap(lambda x: NOT_TAKEN[name](jx, x))(x)
+
+        return f
+
+    both(program, np.float32([0, 3]))
+
+
+def test_the_branch_that_an_example_takes_is_checked():
+    """JAX does not check it."""
+    with subject.debug_nans(True), pytest.raises(FloatingPointError, match="nan"):
+        subject.vmap(lambda x: subject.lax.cond(x != 0, lambda x: x, lambda x: 0 / x, x))(
+            np.float32([0, 3]))
+
+
 @pytest.mark.parametrize("name", ["eager", "jit", "inner jit", "scan", "while", "vmap"])
 def test_the_message_names_the_primitive(name):
     messages = []

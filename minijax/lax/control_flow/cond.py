@@ -303,6 +303,10 @@ def _batch(trace, args, dims, *, branches, **platforms):
     return cond_p.bind(index, *operands, branches=new_branches, **platforms), out_dims
 
 
+# While it is true, values may be computed that no result depends on.
+values_unseen = settings.State("", False, bool, "")
+
+
 def _batch_predicate(axis_data, args, dims, branches):
     """Each example chooses for itself: run all branches, and select."""
     can_happen_for_all(chosen_in(branches), "cond")
@@ -315,7 +319,8 @@ def _batch_predicate(axis_data, args, dims, branches):
         # from the operands, where infinity times zero would be NaN.
         ops = [_select_n(chosen, stop_gradient(x), x) for x in operands]
         batched, _ = batch_jaxpr(branch, axis_data, in_dims, out_dims)
-        outs.append(eval_jaxpr(batched.jaxpr, batched.consts, *ops))
+        with values_unseen(True):
+            outs.append(eval_jaxpr(batched.jaxpr, batched.consts, *ops))
     return [_select_n(index, *cases) for cases in zip(*outs)], out_dims
 
 
