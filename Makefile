@@ -137,6 +137,8 @@ reading: $(VENV)/installed-test
 browse: book
 	cd tests/browser && npm ci --no-audit --no-fund --loglevel=error && node check.mjs ../../build/site $$(command -v chromium || command -v chromium-browser)
 	$(BIN)/python -m minijax theatre minijax.numpy:sum --args 'f32[3]' --grad --output build/theatre.html
+	$(BIN)/python -m minijax explain minijax.numpy:std --args 'f32[3]' --grad --output build/explain.html
+	cd tests/browser && node explain.mjs ../../build/explain.html $$(command -v chromium || command -v chromium-browser)
 	cd tests/browser && node plays.mjs ../../build/site ../../build/theatre.html $$(command -v chromium || command -v chromium-browser)
 
 # Store what the book's examples print now.

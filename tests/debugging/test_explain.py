@@ -405,6 +405,79 @@ def test_residuals_say_which_rule_wants_them():
     assert kept["jnp.exp(jnp.sin(x))"] == "transpose of mul, of jvp of exp"
 
 
+# ----------------------------------------------------------------------------------------------
+# Types, and two programs
+
+def test_types_that_come_in():
+    def f(x):
+        narrow = (x * 2).astype(jnp.bfloat16)
+        return narrow.sum(), x.astype(int), jnp.full(3, 2.0)
+
+    types = jax.debug.explain(f, jax.ShapeDtypeStruct((3,), "float32")).dtypes()
+    assert [line.expression for line in types.narrowed] == ["(x * 2).astype(jnp.bfloat16)",
+                                                            "narrow.sum()", "x.astype(int)"]
+    assert "precision is lost" in str(types)
+    with jax.enable_x64(True):
+        wide = jax.debug.explain(lambda x: x + jnp.arange(3), np.ones(3, np.float32)).dtypes().wide
+        assert [line.expression for line in wide] == ["jnp.arange(3)"]
+    assert "No precision" in str(jax.debug.explain(lambda x: x, X).dtypes())
+
+
+def test_what_changed():
+    def before(x):
+        return jnp.sum(jnp.sin(x) * 2)
+
+    def after(x):
+        return jnp.sum(jnp.cos(x) * 2)
+
+    a, b = (jax.debug.explain(f, X) for f in (before, after))
+    edit = a.compare(b)
+    assert [line.expression for line in edit.gone] == ["jnp.sin(x)"]
+    assert [line.expression for line in edit.new] == ["jnp.cos(x)"]
+    assert "+ " in str(edit) and "- " in str(edit)
+    batched = a.compare(jax.debug.explain(jax.vmap(before), X))
+    assert not batched.gone and not batched.new and len(batched.changed) == 1
+    deeper = jax.debug.explain(jax.grad(jax.checkpoint(before)), X)
+    assert jax.debug.explain(jax.grad(before), X).compare(deeper).new
+    assert not any([*a.compare(a).changed, *a.compare(a).gone, *a.compare(a).new])
+
+
+# ----------------------------------------------------------------------------------------------
+# The page
+
+def test_the_page_cannot_be_left():
+    """What programs contain is text on the page, whatever it looks like."""
+    source = "def f(x):\n    return x + len('</script><script>alert(1)</script><img src=x>')\n"
+    linecache.cache["<b>evil"] = len(source), None, source.splitlines(True), "<b>evil"
+    names = {}
+    exec(compile(source, "<b>evil", "exec"), names)
+    f = names["f"]
+    f.__name__ = "</title><script>alert(2)</script>"
+    page = jax.debug.explain(f, X).html()
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "<img" not in page and "<b>" not in page
+    notebook = jax.debug.explain(f, X)._repr_html_()
+    assert "<script" not in notebook
+
+
+def test_the_page_is_small_and_whole(tmp_path):
+    def deep(x):
+        for _ in range(260):
+            x = jnp.sin(x) * x + 1
+        return x.sum()
+
+    explanation = jax.debug.explain(jax.value_and_grad(deep), X)
+    assert len(explanation.lines) > 2000
+    page = explanation.save(tmp_path / "page.html").read_text()
+    assert len(page) < 2_000_000
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert len(data["lines"]) == len(explanation.lines)
+    numbers = [number for _, number in data["xla"] if number is not None]
+    assert numbers and max(numbers) < len(data["lines"])
+    linked = [number for _, number in data["stablehlo"] if number is not None]
+    assert len({*linked}) > 0.9 * len([line for line in explanation.lines if not line.dead])
+
+
 def test_ordinary_calls_are_not_watched():
     """Nothing is left in force after an explanation, and errors of the function are its own."""
     import sys

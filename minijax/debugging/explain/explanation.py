@@ -15,6 +15,7 @@ from ...core.jaxpr import ClosedJaxpr
 from ...core.tree import tree_leaves
 from ...source import fun_name
 from .answers import Bad, Costs, Memory, first_bad, memory_at_peak
+from .changes import Changes, Types, changes, types_of
 from .costs import amount
 from .page import page
 from .program import Line, Program, program_of
@@ -125,6 +126,28 @@ class Explanation:
     def cost(self) -> Costs:
         """Operations and bytes by the user's line and by phase."""
         return Costs.of(self.program)
+
+    def dtypes(self) -> Types:
+        """Where precision is lost, and where 64-bit and weak types come in."""
+        return types_of(self.lines)
+
+    def compare(self, other: Explanation) -> Changes:
+        """What is different in another program: after an edit, `vmap`, `checkpoint` …
+
+        Args:
+          other: the explanation of the other program.
+
+        Returns:
+          the lines that changed, that are gone, and that are new; it prints itself.
+
+        >>> plain = jax.debug.explain(jax.numpy.sin, 1.0)
+        >>> print(plain.compare(jax.debug.explain(jax.vmap(jax.numpy.sin), jax.numpy.ones(3))))
+        operations 1 → 3, moved 8 B → 24 B, alive at most 8 B → 24 B
+        ~ b:f32[] = sin a
+          b:f32[3] = sin a    # forward:
+        """
+        costs = self.program.cost, other.program.cost
+        return changes(self.lines, other.lines, costs, (self.peak, other.peak))
 
     # ----------------------------------------------------------------------------------------
     # Forms

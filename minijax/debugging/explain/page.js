@@ -2,6 +2,11 @@
 // The page of an explanation. Focus or hover on a line of any column lights, in all columns, what
 // belongs to the same expression of the user's (`kin`), and to the same equation (`now`).
 const data = JSON.parse(document.getElementById("data").textContent);
+for (const line of data.lines) {
+  line.flops ??= 0; line.bytes ??= 0; line.live ??= 0; line.values ??= [];
+  line.rules = (line.rules ?? []).map((rule) => data.rules[rule]);
+  [line.expression, line.where] = data.places[line.place] ?? ["", "an unknown place"];
+}
 const root = document.getElementById("explanation");
 const COLUMNS = [["source", "your code"], ["lines", "the program"], ["stablehlo", "StableHLO"], ["xla", "XLA's program"]];
 const PHASES = ["forward", "tangent", "backward"];
@@ -25,6 +30,7 @@ function amount(n, unit) {
 // -- the columns ----------------------------------------------------------------------------------
 
 const rows = { lines: [], stablehlo: [], xla: [] }; // of a column: [element, number of the equation]
+const sourceRows = []; // [element, "file:line"]
 const pieces = []; // of the source: [element, number of the expression]
 
 function column(name, title) {
@@ -53,13 +59,14 @@ function fillSource(list) {
     for (const [number, parts] of lines) {
       if (before !== null && number > before + 1) list.append(element("li", { class: "file" }, "    ⋮"));
       before = number;
-      const row = element("li", {}, element("span", { class: "n" }, String(number)));
+      const row = element("li", {}, element("span", { class: "n" }, String(number)), element("span", { class: "value" }));
       for (const [text, place] of parts) {
         const piece = element("span", {}, text);
         if (place >= 0) watch(piece, () => showPlace(place));
         pieces.push([piece, place]);
         row.append(piece);
       }
+      sourceRows.push([row, `${file}:${number}`]);
       list.append(row);
     }
   }
@@ -67,7 +74,7 @@ function fillSource(list) {
 
 function programRow(line, n) {
   const row = element("li", { class: line.phase + (line.dead ? " dead" : ""), "data-number": n },
-    "  ".repeat(line.depth) + line.text, element("span", { class: "value" }));
+    "  ".repeat(line.depth ?? 0) + line.text, element("span", { class: "value" }));
   watch(row, () => show(n, row));
   rows.lines.push([row, n]);
   return row;
@@ -108,8 +115,9 @@ function light(place, isNow, from) {
   }
   let first = null;
   for (const [piece, other] of pieces) {
-    piece.classList.toggle("now", place >= 0 && other === place);
-    if (!first && other === place && place >= 0) first = piece;
+    const part = place >= 0 && (other === place || Boolean(data.places[other]?.[2].includes(place)));
+    piece.classList.toggle("now", part);
+    if (!first && part) first = piece;
   }
   if (first && first !== from) reveal(first);
   for (const bar of document.querySelectorAll(".memory rect")) bar.classList.toggle("now", isNow(Number(bar.dataset.number)));
@@ -120,7 +128,7 @@ function reveal(node) {
   if (box.top < frame.top || box.bottom > frame.bottom) list.scrollTop += box.top - frame.top - frame.height / 3;
 }
 
-const told = element("div", { class: "told", role: "status", "aria-live": "polite" });
+const told = element("div", { class: "told", tabindex: "0", role: "status", "aria-live": "polite" });
 
 function tell(line, number) {
   const code = (text) => element("code", {}, text);
@@ -128,7 +136,7 @@ function tell(line, number) {
   const parts = line.batched ? `${line.phase}, batched` : line.phase;
   const costs = [line.flops && amount(line.flops, "operations"), amount(line.bytes, "B moved"), amount(line.live, "B alive after it")];
   told.replaceChildren(
-    element("p", {}, code(line.expression || "?"), ` at ${line.where}`),
+    line.expression ? element("p", {}, code(line.expression), ` at ${line.where}`) : element("p", {}, "from no line of your code"),
     element("p", {}, `${parts}${how}${line.dead ? "; no result depends on it, so it is not compiled" : ""}`),
     element("p", {}, [costs.filter(Boolean).join(" · "), line.loop ? `${line.loop} iterations` : "", values(number, line)].filter(Boolean).join(" · ")));
 }
@@ -188,7 +196,7 @@ function replay() {
   const go = () => {
     const at = Number(slider.value);
     stepOf.clear();
-    for (const [number, texts] of data.steps.slice(0, at)) stepOf.set(number, texts);
+    for (const [number, texts] of data.steps.slice(0, at)) stepOf.set(number, texts ?? data.lines[number].values);
     fillValues(at > 0);
     out.textContent = `${at} of ${data.steps.length}`;
     if (at) show(data.steps[at - 1][0]);
@@ -201,12 +209,23 @@ function replay() {
     element("button", { onclick: press(1), "aria-label": "one step on" }, "▶"), slider, out);
 }
 
+// The shade of a line says its share; of a line of the source, the sum of what came of it.
 function heat(select) {
-  const of = select.value, most = Math.max(...data.lines.map((line) => line[of] ?? 0), 1);
-  for (const [row, number] of rows.lines) {
-    const share = of === "phase" ? 0 : Math.sqrt(data.lines[number][of] / most);
-    row.style.backgroundImage = share ? `linear-gradient(rgba(var(--heat), ${0.55 * share}) 0 0)` : "";
+  const of = select.value;
+  const shade = (row, amount, most) => {
+    const share = most ? Math.sqrt(amount / most) : 0;
+    row.style.backgroundImage = share ? `linear-gradient(rgba(var(--heat), ${0.5 * share}) 0 0)` : "";
+  };
+  const sums = new Map();
+  for (const line of data.lines)
+    if (!line.calls && !line.dead && of) sums.set(line.where, (of === "live" ? Math.max : (a, b) => a + b)(sums.get(line.where) ?? 0, line[of]));
+  for (const [row, where] of sourceRows) {
+    shade(row, sums.get(where) ?? 0, Math.max(...sums.values()));
+    const said = row.querySelector(".value");
+    said.textContent = of && sums.get(where) ? amount(sums.get(where), { flops: "op", bytes: "B", live: "B" }[of]) : "";
   }
+  const most = Math.max(...data.lines.filter((line) => !line.calls).map((line) => line[of] ?? 0), 1);
+  for (const [row, number] of rows.lines) shade(row, of && !data.lines[number].calls ? data.lines[number][of] : 0, most);
 }
 
 // -- the page -------------------------------------------------------------------------------------
@@ -223,7 +242,7 @@ for (const [name, title] of COLUMNS) {
   if (name === "stablehlo" || name === "xla") set(innerWidth > 1300 && data[name].length > 0);
   bar.append(button);
 }
-const select = element("select", {}, ...[["phase", "nothing more"], ["flops", "operations"], ["bytes", "bytes moved"], ["live", "live memory"]]
+const select = element("select", {}, ...[["flops", "operations"], ["bytes", "bytes moved"], ["live", "live memory"], ["", "nothing"]]
   .map(([value, text]) => element("option", { value }, text)));
 select.addEventListener("change", () => heat(select));
 bar.append(element("label", {}, "Shade by", select));
@@ -231,4 +250,5 @@ const keys = element("p", {}, ...PHASES.filter((phase) => data.lines.some((line)
   .flatMap((phase) => [element("span", { class: `key ${phase}` }, phase), " "]));
 fillValues(false);
 root.replaceChildren(keys, memory(), held(), ...(data.steps.length ? [replay()] : []), told, bar, columns);
+heat(select);
 if (data.lines.length) show(data.at ?? 0);

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import json
 import linecache
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .answers import place_text
 from .compiled import compiled_texts
-from .program import Line, short_path
-from .provenance import Place
+from .program import Line, expression_at, short_path
+from .provenance import Place, Rule
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -30,34 +30,43 @@ def page(explanation: Explanation) -> str:
             f'<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{title}</title><style>{style}</style></head>"
             f'<body><main><h1>{title}</h1><div id="explanation">'
-            f"<pre>{html.escape(str(explanation))}</pre></div></main>"
+            f"<noscript>This page needs scripts, which it has with it.</noscript></div></main>"
             f'<script type="application/json" id="data">{data}</script>'
             f"<script>{script}</script></body></html>\n")
 
 
 def _data(explanation: Explanation) -> dict[str, Any]:
     lines = explanation.lines
-    places = [*dict.fromkeys(line.origin.place for line in lines if line.origin.place)]
-    numbers = {place: i for i, place in enumerate(places)}
+    places = _numbered(line.origin.place for line in lines if line.origin.place)
+    rules = _numbered(rule for line in lines for rule in line.origin.rules)
     memory = explanation.memory()
     return {"name": explanation.name, "peak": explanation.peak,
             "at": memory.line and memory.line.number,
             "held": [_held(held) for held in memory.held],
-            "source": _source(places), "lines": [_line(line, numbers) for line in lines],
+            "places": [(expression_at(place),
+                        f"{short_path(place.code.co_filename)}:{place.positions[0]}",
+                        _around(place, [*places])) for place in places],
+            "rules": [f"{rule.kind} of {rule.primitive} ("
+                      f"{_in_package(rule.place.code.co_filename)}:{rule.place.positions[0]})"
+                      for rule in rules],
+            "source": _source([*places]), "lines": [_line(line, places, rules) for line in lines],
             "steps": _steps(explanation), **compiled_texts(explanation.jaxpr)}
 
 
-def _line(line: Line, numbers: dict[Place, int]) -> dict[str, Any]:
+def _numbered(things: Iterable) -> dict[Any, int]:
+    return {thing: i for i, thing in enumerate(dict.fromkeys(things))}
+
+
+def _line(line: Line, places: dict[Place, int], rules: dict[Rule, int]) -> dict[str, Any]:
+    """What the page shows of a line, without what says nothing."""
     place = line.origin.place
-    return {"text": line.text, "depth": line.depth, "phase": line.phase, "batched": line.batched,
-            "dead": line.dead, "place": -1 if place is None else numbers[place],
-            "family": line.origin.family, "expression": line.expression,
-            "where": place_text(line), "flops": line.cost.flops + line.cost.transcendentals,
-            "bytes": line.cost.bytes, "live": line.live,
-            "values": [*map(str, line.values)], "loop": line.eqn.params.get("length"),
-            "rules": [f"{rule.kind} of {rule.primitive} ("
-                      f"{_in_package(rule.place.code.co_filename)}:{rule.place.positions[0]})"
-                      for rule in line.origin.rules]}
+    facts = {"text": line.text, "depth": line.depth, "phase": line.phase, "batched": line.batched,
+             "dead": line.dead, "flops": line.cost.flops + line.cost.transcendentals,
+             "bytes": line.cost.bytes, "live": line.live, "values": [*map(str, line.values)],
+             "loop": line.eqn.params.get("length"), "calls": bool(line.inner),
+             "rules": [rules[rule] for rule in line.origin.rules]}
+    return {"place": -1 if place is None else places[place],
+            **{name: fact for name, fact in facts.items() if fact}}
 
 
 def _in_package(filename: str) -> str:
@@ -73,10 +82,12 @@ def _held(held: Any) -> dict[str, Any]:
 
 
 def _steps(explanation: Explanation) -> list[list]:
-    """The executions in order: the number of the line, and its values as text."""
+    """The executions in order: the number of the line, and, if it is executed more than once, its
+    values as text."""
     if not explanation.has_values:
         return []
-    return [[line.number, [*map(str, values)]]
+    often = Counter(line.number for line, _ in explanation.executions)
+    return [[line.number, [*map(str, values)]] if often[line.number] > 1 else [line.number]
             for line, values in explanation.executions[:MOST_STEPS]]
 
 
@@ -96,6 +107,19 @@ def _source(places: list[Place]) -> list[dict[str, Any]]:
         shown[place.code.co_filename] |= {*range(first, max([last, *numbers]) + 1)}
     return [{"file": short_path(file), "lines": [
         [n, _pieces(file, n, places)] for n in sorted(wanted)]} for file, wanted in shown.items()]
+
+
+def _extent(place: Place) -> tuple[tuple[int, int], tuple[int, int]]:
+    first, last, start, end = place.positions
+    return (first, start), (last, end)
+
+
+def _around(place: Place, places: list[Place]) -> list[int]:
+    """The numbers of the expressions that an expression is part of."""
+    first, last = _extent(place)
+    return [i for i, other in enumerate(places)
+            if other.code.co_filename == place.code.co_filename and other != place
+            and _extent(other)[0] <= first and last <= _extent(other)[1]]
 
 
 def _pieces(file: str, number: int, places: list[Place]) -> list[tuple[str, int]]:
