@@ -1,11 +1,13 @@
 """A pytest plugin that leaves tests out.
 
 `-p tools.sampling --sample 20` runs every 20th case of each test, of which `--part 7f3a` says the
-first; `--chapter 6` leaves out those that are marked as using a later chapter.
+first. Of the functions that are marked as `long`, a larger sample has only some, other ones each
+day. `--chapter 6` leaves out the tests that are marked as using a later chapter.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 
 import pytest
@@ -19,8 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep every n-th case of each function, and at least one of each."""
+    """Keep every n-th case of each function, and at least one of each that is not long."""
     step, part = config.getoption("--sample"), int(config.getoption("--part") or "0", 16)
+    items[:] = _without_long(items, step, datetime.date.today().toordinal())
     items[:] = [item for item in items if _chapter(item) <= config.getoption("--chapter")]
     cases, seen = Counter(map(_function, items)), Counter[str]()
     kept = []
@@ -30,6 +33,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             kept.append(item)
         seen[function] += 1
     items[:] = kept
+
+
+def _without_long(items: list[pytest.Item], step: int, day: int) -> list[pytest.Item]:
+    """The tests that are not `long`, and of the functions that are, every n-th, n = step / 20."""
+    names = [_function(item) for item in items if item.get_closest_marker("long")]
+    functions = [*dict.fromkeys(names)]
+    step = max(1, min(step // 20, len(functions)))
+    left_out = {name for i, name in enumerate(functions) if (i + day) % step}
+    return [item for item in items if _function(item) not in left_out]
 
 
 def _function(item: pytest.Item) -> str:

@@ -15,11 +15,13 @@ from tests.benchmarks.workloads import COMPILED, WORKLOADS
 from tests.oracle import both, subject
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_workload_runs(name):
     WORKLOADS[name].build(subject)()
 
 
+@pytest.mark.long
 def test_composite_functions_run():
     assert len(COMPOSITE) > 100
     for name, work in COMPOSITE.items():
@@ -37,6 +39,7 @@ def test_both_libraries_compute_the_same(name):
     both(program, tol=1e-3)
 
 
+@pytest.mark.long
 def test_rows_of_the_table(tmp_path):
     command = [sys.executable, "-m", "tests.benchmarks", "--quick", "x * 2.0", "MLP step: fl"]
     command += ["--folder", str(tmp_path)]

@@ -37,6 +37,7 @@ def chapter(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
+@pytest.mark.long
 def test_every_line_of_the_core_is_on_a_page():
     """Each file has a page with its whole source, which links to the chapters that show it."""
     generated = dict(site_pages.generated())

@@ -40,17 +40,20 @@ def plain(*paths: Path) -> dict:
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", EXERCISES)
 def test_a_stub_fails(number, outcomes):
     assert outcomes[number]["stub"] in ("wrong", "stub")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", EXERCISES)
 def test_a_solution_passes(number, outcomes):
     assert outcomes[number]["solution"] == "right"
     assert EXERCISES[number].hints
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [n for n, exercise in EXERCISES.items() if exercise.hole])
 def test_a_copy_of_the_library_does_not_fill_a_hole(number, outcomes):
     """Each hole asks for something that no listing shows."""
@@ -89,6 +92,7 @@ def test_the_names_that_an_exercise_needs_stand_in_its_text(number):
 OTHER_WORDS = {"primitives": "lax", "numpy": "numpy|jnp"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chapter", [c for c in CHAPTERS if 1 <= c <= cut.LAST])
 def test_no_check_uses_a_later_chapter(chapter, tmp_path):
     """In a process of its own, in which minijax ends with the chapter."""
@@ -256,6 +260,7 @@ def test_a_damaged_progress_file_is_put_aside(text, tmp_path, capsys):
     assert "is damaged" in capsys.readouterr().out and path.with_suffix(".damaged").read_text() == text
 
 
+@pytest.mark.long
 def test_a_loop_without_end_is_stopped_and_its_line_is_named(tmp_path):
     (tmp_path / "mine.py").write_text(
         "def quotient_tangent(x, y, x_dot, y_dot):\n    while True:\n        try:\n            x += 1\n"
@@ -283,6 +288,7 @@ def test_endless_output_is_cut(tmp_path):
     assert len(said) < 3000
 
 
+@pytest.mark.long
 def test_watching_checks_at_each_save_and_goes_on(progress, tmp_path, monkeypatch, capsys):
     """The reader saves a wrong answer, then the right one; the editor replaces the file."""
     file = tmp_path / catalog.readers_file("2.1")
@@ -324,6 +330,7 @@ def test_a_hole_is_filled_wherever_the_function_was_imported_and_emptied_again()
         pass
 
 
+@pytest.mark.long
 def test_the_chapters_tests_run_with_an_answer_in_place(tmp_path):
     wrong = tmp_path / "mine.py"
     wrong.write_text("def process_primitive(self, primitive, args, params):\n    return args[0]\n")

@@ -38,6 +38,7 @@ def test_a_cell_leads_to_its_rule(primitive, column, path, words):
     assert words in found.head
 
 
+@pytest.mark.long
 def test_every_primitive_and_every_hole_is_on_the_page_of_the_atlas():
     shown = set(pages.shown_files())
     page = rule_atlas.page(shown)
@@ -69,6 +70,7 @@ def test_the_list_of_files_shows_the_core_in_reading_order_with_its_questions():
     assert len(chapters) == 18 and chapters == sorted(chapters)
 
 
+@pytest.mark.long
 def test_nearly_every_row_leads_to_a_test():
     untested = [p.name for p in atlas.primitives() if rule_atlas.tested(p.name) is None]
     assert len(untested) < 0.05 * len(atlas.primitives()), untested

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 ANSWER = "def quotient_tangent(x, y, x_dot, y_dot):\n    return "
 RIGHT = ANSWER + "x_dot / y - x * y_dot / (y * y)\n"

@@ -220,6 +220,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.long
 def test_the_tour_without_jax_in_its_process(tmp_path):
     """The whole tour; a process of its own compares with real JAX."""
     done = run("-c", FORBID_JAX, "tour", "--output", str(tmp_path / "pictures"))

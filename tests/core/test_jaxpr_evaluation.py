@@ -103,6 +103,7 @@ def watched(live):
     return primitive("watched", evaluate)
 
 
+@pytest.mark.long
 def test_values_live_as_long_as_they_are_read():
     live = []
     p = watched(live)

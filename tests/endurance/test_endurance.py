@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.endurance import interrupts, kills, memory, threads
 from tests.endurance.threads import WORKS
 
@@ -21,6 +23,7 @@ def test_every_work_of_the_threads_is_right():
         threads.np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_ctrl_c_at_random_moments():
     interrupts.main(5)
 

@@ -3,6 +3,8 @@ same thread traces, compiles, or holds a lock of the library. The call ends, and
 
 from __future__ import annotations
 
+import pytest
+
 from tests import processes
 
 PROGRAM = '''
@@ -54,6 +56,7 @@ print("ended")
 '''
 
 
+@pytest.mark.long
 def test_calls_at_any_line_end():
     out, _ = processes.run(PROGRAM, seconds=250)
     assert out == "ended\n"

@@ -73,6 +73,7 @@ def results(k: int) -> list[np.ndarray]:
     ]
 
 
+@pytest.mark.long
 def test_every_transformation_in_every_thread():
     expected = [results(k) for k in range(THREADS)]
     for actual, want in zip(at_once(results), expected, strict=True):
@@ -96,6 +97,7 @@ def test_traces_and_their_texts_do_not_mix():
     assert at_once(text) == expected
 
 
+@pytest.mark.long
 def test_settings_of_one_thread_are_not_those_of_another():
     def dtype(k: int) -> list[str]:
         seen = []

@@ -149,6 +149,7 @@ def test_the_count_of_a_loop_is_not_shrunk():
     assert small == text.splitlines()[1]
 
 
+@pytest.mark.long
 def test_a_program_that_does_not_end_is_left_out(tmp_path):
     """A signal cannot interrupt XLA: a new process goes on behind the program."""
     program = f"""

@@ -29,6 +29,7 @@ def history(*arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
+@pytest.mark.long
 def test_a_sample_of_programs_among_others():
     seed = os.environ.get("HISTORY_SEED", datetime.date.today().isoformat())
     history("--sample", "60", "--rounds", "8", "--seed", seed)
@@ -40,6 +41,7 @@ def test_a_program_that_once_depended_on_history(text):
     history("--only", text.strip(), "--rounds", "20")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ["bump(", "named(", "hashed("])
 def test_one_function_tells_arguments_of_all_kinds_apart(function):
     history("--only", function, "--rounds", "8")

@@ -117,6 +117,7 @@ def test_circles_are_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
 
 
+@pytest.mark.long
 def test_no_modules_import_in_a_circle():
     graph = {module: {target for target, _ in imported(module)} & FILES.keys() - {module} for module in FILES}
     assert [sorted(circle) for circle in circles(graph)] == []

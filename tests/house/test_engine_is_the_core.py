@@ -113,6 +113,7 @@ def interpreters(seen: Counter[CodeType]) -> Counter[str]:
                     for code, n in seen.items() if code.co_name == "process_primitive"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [1, 2, 100])
 def test_every_trace_of_the_core_interprets(calls, number):
     found = {path: n for path, n in interpreters(calls[number]).items()

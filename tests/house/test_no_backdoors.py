@@ -180,6 +180,7 @@ def test_nothing_of_another_module_is_assigned(path):
     assert not changed, "write the attribute in the class body, or in a table"
 
 
+@pytest.mark.long
 def test_what_is_allowed_is_there():
     found = {(str(path.relative_to(ROOT)), target) for path in MODULES
              for _, target in set_by_name(ast.parse(path.read_text()))}

@@ -10,6 +10,8 @@ import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 NAMES = subprocess.run(
@@ -48,6 +50,7 @@ def test_nothing_is_left_undone():
         assert not [word for word in words if word in text], path
 
 
+@pytest.mark.long
 def test_parameters_of_tests_have_an_order():
     """Each worker must collect the same tests in the same order, and a set has another one in each."""
     for path in PYTHON_FILES:

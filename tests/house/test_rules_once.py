@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("rule_tables.py")
 ATTRIBUTES = {"impl", "abstract_eval", "effects"}  # of primitives: rules that are in no table
 OF_THE_CORE = {"numpy_rules", "primitive_jvps", "primitive_batchers", "calls", "lowering_rules",
@@ -21,6 +23,7 @@ def settings():
     return json.loads(run.stdout)
 
 
+@pytest.mark.long
 def test_no_rule_is_set_twice():
     twice = [(table, name, places) for table, name, _, places in settings() if len(places) > 1]
     assert not twice

@@ -11,10 +11,12 @@ from tools.sampling import pytest_collection_modifyitems
 CASES = ["one", *(f"three[{i}]" for i in range(3)), *(f"ten[{i}]" for i in range(10))]
 
 
-def part(number: str, of: int) -> list[str]:
+def part(number: str, of: int, long: str = "no") -> list[str]:
     """The names of the cases in one of so many parts."""
     options = {"--sample": of, "--part": number, "--chapter": 99}
-    items = [SimpleNamespace(nodeid=name, iter_markers=lambda mark: ()) for name in CASES]
+    items = [SimpleNamespace(nodeid=name, iter_markers=lambda mark: (),
+                             get_closest_marker=lambda mark, name=name: name.startswith(long))
+             for name in CASES]
     pytest_collection_modifyitems(SimpleNamespace(getoption=options.get), items)
     return [item.nodeid for item in items]
 
@@ -30,3 +32,9 @@ def test_the_parts_are_all_and_each_has_every_function(of):
 
 def test_without_a_part_the_first_case_is_kept():
     assert part("", 4) == ["one", "three[0]", "ten[0]", "ten[4]", "ten[8]"]
+
+
+@pytest.mark.parametrize("of, functions", [(1, 2), (20, 2), (40, 1), (1000, 1)])
+def test_a_large_sample_has_few_of_the_long_tests(of, functions):
+    found = {name.partition("[")[0] for name in part("", of, long="t")} - {"one"}
+    assert len(found) == functions

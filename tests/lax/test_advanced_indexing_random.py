@@ -62,6 +62,7 @@ def _on(m, index):
     return tuple(m.numpy.asarray(e) if isinstance(e, np.ndarray) else e for e in index)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(shapes_and_indices(), st.sampled_from(["float32", "int32", "bool", "complex64", "bfloat16"]))
 def test_reading(case, dtype):
@@ -72,6 +73,7 @@ def test_reading(case, dtype):
         mode="fill", fill_value=0))
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(shapes_and_indices(), st.sampled_from(UPDATES), st.sampled_from(MODES), st.booleans(), st.booleans())
 def test_writing(case, method, mode, whole, integers):

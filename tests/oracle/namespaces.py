@@ -17,10 +17,10 @@ from typing import Any
 
 # live     JAX answers every question
 # auto     JAX answers the questions that have no stored answer
-# tenth    like auto; besides, a tenth of the stored answers is compared with JAX's, by day
+# daily    like auto; besides, each day a thirtieth of the stored answers is compared with JAX's
 # stored   JAX is not imported
 # refresh  JAX answers, and its answers are stored; minijax is not asked
-MODES = ("live", "auto", "tenth", "stored", "refresh")
+MODES = ("live", "auto", "daily", "stored", "refresh")
 MODE = os.environ.get("MINIJAX_ORACLE", "auto")
 assert MODE in MODES, f"MINIJAX_ORACLE must be one of {MODES}, not {MODE!r}"
 

@@ -278,6 +278,7 @@ print([k for k, v in _methods.items() if k in points and v != points[k]])
     assert fresh(program).split("\n") == ["bound at import: []", "[]"]
 
 
+@pytest.mark.long
 def test_a_primitive_comes_with_its_rules():
     """Each module, imported alone, gives its primitives all the rules that they have in the end."""
     program = _ALL + """

@@ -265,6 +265,7 @@ def test_committed_arguments_static_arguments_keys_and_narrow_dtypes():
     assert choice is not None and f(key, X)[0] == minijax.random.fold_in(key, 1)
 
 
+@pytest.mark.long
 def test_programs_that_die_before_their_turn():
     for i in range(5):
         tune_it = minijax.jit(lambda x: work(x + i), compiler_options="autotune")
@@ -376,6 +377,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.long
 @pytest.mark.daily(4)
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.3, 1.0])
 def test_the_process_ends_while_the_tuner_works(seconds):
@@ -387,6 +389,7 @@ def test_the_process_ends_while_the_tuner_works(seconds):
     assert complaint == "" and out in ("False\n", "True\n")
 
 
+@pytest.mark.long
 def test_the_end_does_not_wait_for_the_tuner():
     out, complaint = run("SIZE = 60", END_DURING, """
         from minijax.runtime import exits
@@ -422,6 +425,7 @@ def pages(f):
 """
 
 
+@pytest.mark.long
 def test_large_blocks_of_memory_are_kept():
     if not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
         pytest.skip("needs glibc")

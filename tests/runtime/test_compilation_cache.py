@@ -212,6 +212,7 @@ def printed(process):
     return out.split()
 
 
+@pytest.mark.long
 def test_another_process_finds_it(tmp_path):
     assert printed(start(tmp_path)) == ["6.0", "misses", "False"]
     assert printed(start(tmp_path)) == ["6.0", "hits", "False"]
@@ -219,6 +220,7 @@ def test_another_process_finds_it(tmp_path):
     assert printed(start(tmp_path, XLA_FLAGS="--xla_backend_optimization_level=0"))[1] == "misses"
 
 
+@pytest.mark.long
 def test_processes_that_start_together(tmp_path):
     processes = [start(tmp_path) for _ in range(3)]
     assert all(printed(process)[0] == "6.0" for process in processes)

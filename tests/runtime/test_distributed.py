@@ -168,6 +168,7 @@ def named(library):
         sys.modules.update(ours)
 
 
+@pytest.mark.long
 def test_several_processes_compute_what_one_does_and_jax(launched):
     for name, several in launched[0].items():
         for other in launched[1:]:
@@ -228,6 +229,7 @@ def test_utilities_in_one_process_are_jaxs(call):
     assert outcome(minijax) == outcome(jax)
 
 
+@pytest.mark.long
 def test_a_program_of_the_book_prints_in_two_processes_what_it_prints_in_one():
     program = ROOT / "chapters/toy_models/data_parallel.py"
     printed = [

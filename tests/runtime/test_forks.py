@@ -144,6 +144,7 @@ def test_subprocess_does_not_warn():
     assert (out, complaint) == ("fine\n", "")
 
 
+@pytest.mark.long
 def test_locks_of_other_threads_are_not_copied():
     out, complaint = run(FORK, """
         def count(k):

@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import pytest
 
 import minijax
 from minijax import numpy as jnp
@@ -10,6 +11,7 @@ from minijax.core.extension import hooks
 from tests.processes import run
 
 
+@pytest.mark.long
 def test_placed_arrays_leave_nothing_behind():
     gc.collect()
     before = hooks.evaluate_placed
