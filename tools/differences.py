@@ -339,6 +339,13 @@ OTHERWISE: dict[str, list[str]] = {
     "the derivative of a determinant by an entry is its cofactor, also of a singular matrix": [
         "jax.grad(jnp.linalg.det)(jnp.diag(jnp.arange(4.0)))",
         "jax.hessian(jnp.linalg.det)(jnp.diag(jnp.array([1.0, 0.0, 0.0, 2.0])))"],
+    "where singular values are equal, or the rank is deficient, JAX's derivative of the least "
+    "squares solution is NaN; where the residual is 0, so is that of its square": [
+        "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(3))[0].sum())(jnp.eye(3)[:, :2])",
+        "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(2))[1].sum())(jnp.eye(2) * 2)"],
+    "JAX's derivative of a wide matrix's R, with pivots, takes columns that were not permuted": [
+        "jax.jvp(lambda x: jax.lax.linalg.qr(x, pivoting=True, full_matrices=False)[1], "
+        "(jnp.array([[1.0, 2, 3], [3, 1, 1]]),), (jnp.array([[1.0, 0, 2], [0, 1, 0]]),))[1]"],
     "of Hermitian matrices one triangle is read, and the derivative by the other one is 0; JAX's "
     "is the derivative of a matrix of which both triangles are averaged, or both are read": [
         "jax.grad(lambda a: jax.scipy.linalg.cholesky(a)[1, 1])(jnp.array([[4., 1.], [1., 3.]]))",

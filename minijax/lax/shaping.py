@@ -280,9 +280,7 @@ def _iota_type(*, dtype, shape, dimension):
 
 
 def _iota(*, dtype, shape, dimension):
-    size = shape[dimension]
-    numbers = np.arange(size, dtype=np.int32 if size < 2**31 else np.int64)
-    numbers = numbers.astype(dtype, copy=False)
+    numbers = _counted(shape[dimension], dtype)
     if len(shape) == 1:
         return numbers
     out = np.empty(shape, dtype)  # faster than `np.broadcast_to`
@@ -293,6 +291,19 @@ def _iota(*, dtype, shape, dimension):
 def _lower_iota(ctx, *, dtype, shape, dimension):
     (out,) = ctx.avals_out
     return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
+
+
+_BLOCK = 2**16
+
+
+def _counted(size, dtype):
+    """0, 1, … in a dtype that may wrap. Blocks save the memory of another array for conversion."""
+    if size <= _BLOCK or (dtype == np.int32 and size < 2**31):
+        return np.arange(size, dtype=np.int32).astype(dtype, copy=False)
+    numbers = np.empty(size, dtype)
+    for start in range(0, size, _BLOCK):
+        numbers[start : start + _BLOCK] = np.arange(start, min(start + _BLOCK, size))
+    return numbers
 
 
 # It has no operands, so it needs neither a batching nor a transpose rule.

@@ -150,3 +150,27 @@ def test_determinants(name):
             lambda a: jnp.linalg.det(a).real.sum(), lambda a: jax.vmap(jnp.linalg.det)(a).real.sum())]
     for got, expected in zip([*found, *also], [*want, want[1], want[1]]):
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max()))
+
+
+# ----------------------------------------------------------------------------------------------
+# Factorizations and least squares
+
+
+ORTHONORMAL = np.linalg.qr(normal(4, 3))[0]
+WIDE = normal(2, 4) * np.arange(1, 5)
+OTHERS = [
+    # columns that pivots move, and more of them than rows
+    ("lax.linalg.qr(a, pivoting=True, full_matrices=False)[:2]", WIDE), ("scipy.qr(a, pivoting=True)[:2]", WIDE),
+    ("linalg.qr(a)", normal(2, 4)), ("linalg.qr(a, 'complete')", complex_normal(2, 3)),
+    # equal singular values, or deficient rank: the solution is a smooth function of `a`
+    ("linalg.lstsq(a, v)[:2]", ORTHONORMAL), ("linalg.lstsq(a, w[:2])[0]", complex_normal(2, 3)),
+    ("linalg.lstsq(a @ a.T, v)[0]", normal(4, 2)), ("linalg.lstsq(a @ a.T, v)[0]", normal(4, 1)),
+    ("linalg.lstsq(jnp.concatenate([a, a]), jnp.concatenate([v, 2 * v]))[:2]", ANY),
+    ("linalg.pinv(a @ a.T)", normal(4, 2)), ("linalg.pinv(a)", ORTHONORMAL.T),
+    ("linalg.lstsq(a, v)[1]", ANY),  # no residuals
+]
+
+
+@pytest.mark.parametrize("row, a", OTHERS, ids=[row for row, _ in OTHERS])
+def test_other_factorizations(row, a):
+    check(row, a)

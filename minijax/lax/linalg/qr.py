@@ -250,9 +250,10 @@ register_lowering(qr_p, lower_fun(_qr_program, multiple_results=True))
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     (x,), (t,) = primals, tangents
     q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+    m, n = typeof(x).shape[-2:]
     if pivoting:
         t = _permute_columns(t, order[0])
-    m, n = typeof(x).shape[-2:]
+        x = _permute_columns(x, order[0]) if m < n else x
     if m < n:
         q_dot, r_dot = _wide_tangents(q, r, x, t)
     elif full_matrices:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ...core import dtypes
+from ...core.api import jvp
 from ...core.boundary import public
 from ...custom_rules import custom_jvp
 from ...lax.precision import Precision, default_matmul_precision
@@ -21,9 +24,8 @@ from .._arithmetic import divide
 from .._constructors import array, asarray, empty, zeros
 from .._products import matmul
 from .._special import where
-from .._ufuncs import conj
+from .._ufuncs import conj, real
 from ._factorizations import adjoint, svd
-from ._norms import norm
 
 
 @public
@@ -137,10 +139,12 @@ def _lstsq(a, b, rcond):
         raise TypeError("lstsq: a must be two-dimensional, and b one- or two-dimensional; got "
                         f"{a.shape=}, {b.shape=}")
     columns = b[:, None] if b.ndim == 1 else b
-    x, rank, s = _shortest_solution(a, columns, rcond) if a.size else _no_solution(a, columns)
-    estimate = matmul(a, x, precision=Precision.HIGHEST)
-    residuals = norm(columns - estimate, axis=0) ** 2
-    return x.ravel() if b.ndim == 1 else x, residuals, rank, s
+    eps = dtypes.finfo(a.dtype).eps
+    limit = float(eps) * max(a.shape) if rcond is None else where(rcond < 0, eps, rcond)
+    x, s = _shortest_solution(a, columns, limit) if a.size else _no_solution(a, columns)
+    error = columns - matmul(a, x, precision=Precision.HIGHEST)
+    residuals = real(error * conj(error)).sum(0)
+    return x.ravel() if b.ndim == 1 else x, residuals, _counts(s, limit).sum(), s
 
 
 _compiled_lstsq = jit(_lstsq)
@@ -148,21 +152,35 @@ _compiled_lstsq = jit(_lstsq)
 
 def _no_solution(a, b):
     s = empty(0, dtype=a.dtype)
-    return zeros((a.shape[1], b.shape[1]), dtype=a.dtype), array(0, dtype=int), s
+    return zeros((a.shape[1], b.shape[1]), dtype=a.dtype), s
 
 
-def _shortest_solution(a, b, rcond):
+def _counts(s, limit):
+    """Which singular values do not count as zero."""
+    return (s > 0) & (s >= array(limit, dtype=s.dtype) * s[:1])
+
+
+@custom_jvp
+def _shortest_solution(a, b, limit):
     """By the pseudoinverse; the singular values that it ignores must not be divided by."""
-    eps = dtypes.finfo(a.dtype).eps
-    if rcond is None:
-        rcond = float(eps) * max(a.shape)
-    else:
-        rcond = where(rcond < 0, eps, rcond)
     u, s, vt = svd(a, full_matrices=False)
-    mask = (s > 0) & (s >= array(rcond, dtype=s.dtype) * s[0])
-    rank = mask.sum()
+    mask = _counts(s, limit)
     safe_s = where(mask, s, 1).astype(a.dtype)
     s_inv = where(mask, 1 / safe_s, 0)[:, np.newaxis]
     coordinates = matmul(u.conj().T, b, precision=Precision.HIGHEST)
-    x = matmul(vt.conj().T, s_inv * coordinates, precision=Precision.HIGHEST)
-    return x, rank, s
+    return matmul(vt.conj().T, s_inv * coordinates, precision=Precision.HIGHEST), s
+
+
+@_shortest_solution.defjvp
+@default_matmul_precision("float32")
+def _shortest_solution_jvp(primals, tangents):
+    """From that of the pseudoinverse p: singular values may be equal, or count as zero. JAX divides
+    by their differences."""
+    (a, b, limit), (a_dot, b_dot, _) = primals, tangents
+    x, _ = _shortest_solution(*primals)
+    p, a_dot_h = pinv(a, rtol=limit), adjoint(a_dot)
+    across = a_dot_h @ (adjoint(p) @ x)
+    b_dot = b_dot - a_dot @ x + adjoint(p) @ (a_dot_h @ (b - a @ x))
+    x_dot = p @ b_dot + across - p @ (a @ across)
+    s, s_dot = jvp(functools.partial(svd, compute_uv=False), (a,), (a_dot,))
+    return (x, s), (x_dot, s_dot)
