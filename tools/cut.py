@@ -42,7 +42,7 @@ ROOMS = {
         "checks.staging", "core.traced", "text.cache_misses", "text.reprs",
         "runtime.effect_sets", "runtime.settings", "runtime.structs"),
     6: ("runtime.exits", "runtime.interruptions", "runtime.forks", "runtime.autotune",
-        "runtime.in_parts", "runtime.memory",
+        "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.jit_equations", "runtime.dispatch", "runtime.modules",
         "runtime.arguments", "runtime.platforms",

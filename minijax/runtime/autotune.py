@@ -9,7 +9,7 @@ A program is first compiled as always. Its third call keeps copies of the argume
 background then does the following, while the program is used:
 
 * It compiles the same module with each of the `VARIANTS` of options. One of them is no option: the
-  module becomes a loop over parts of its arrays (`in_parts.py`).
+  module becomes a loop over parts of its arrays (`lax/control_flow/in_parts.py`).
 * It runs each variant on the copies. A variant whose results differ from the program's by more than
   rounding is dropped, and so is one that raises an error. No variant uses fast math.
 * It runs the others in turns, and compares the shortest times.
@@ -44,7 +44,6 @@ import numpy as np
 
 from ..core.extension import hooks
 from . import logger, xla
-from .in_parts import in_parts
 from .interruptions import dispensable
 from .memory import keep_large_blocks, release_large_blocks
 
@@ -104,13 +103,14 @@ def choices() -> list[Choice]:
 
 class Source(NamedTuple):
     """What a program is compiled from; `load(flags)` compiles it with more options, and
-    `load(flags, text)` another text."""
+    `load(flags, text)` another text. `in_parts` is that of a loop over parts, if there is one."""
 
     text: str
     options: Any
     device: Any
     handlers: list
     load: Callable[..., Any]
+    in_parts: str | None
 
 
 # What must not happen more often than the program says. Callbacks are refused by the caller.
@@ -138,10 +138,9 @@ def _loaded(source, flags):
     """The program of a variant."""
     if IN_PARTS not in flags:
         return source.load(flags)
-    text = in_parts(source.text)
-    if text is None:
+    if source.in_parts is None:
         raise RuntimeError("The program does not compute its rows one by one.")
-    return source.load({k: v for k, v in flags.items() if k != IN_PARTS}, text)
+    return source.load({k: v for k, v in flags.items() if k != IN_PARTS}, source.in_parts)
 
 
 def _key(source):

@@ -33,9 +33,9 @@ from .wrong_programs import avoiding_flags
 
 
 def load_program(text: str, device: Device, options: dict[str, Any] | None, handlers: list,
-                 host_callbacks: Sequence[Callable] = ()) -> Any:
+                 host_callbacks: Sequence[Callable] = (), in_parts: str | None = None) -> Any:
     """The loaded program of a StableHLO module for one device. `options` sets XLA flags by name,
-    and may have the setting `jax_cpu_autotune`.
+    and may have the setting `jax_cpu_autotune`, which may choose the module `in_parts`.
 
     Its `xla_ffi_python_cpu_callback`s call the Python functions `host_callbacks`, by their number.
     These live as long as the program.
@@ -59,7 +59,7 @@ def load_program(text: str, device: Device, options: dict[str, Any] | None, hand
     from .autotune import Source, tuned  # wanted by few
 
     used = compile_options((device,), options)
-    return tuned(Source(text, used, device, handlers, load_with))
+    return tuned(Source(text, used, device, handlers, load_with, in_parts))
 
 
 # XLA's older way to compile fused operations takes two thirds of the time. The programs have the

@@ -8,9 +8,10 @@
     fori_loop.py         `fori_loop`, which is one or the other
     map.py               `map`
     associative_scan.py  all prefixes in parallel
+    in_parts.py          a program of large arrays as a loop over parts of them
     parts.py             how a new transformation enters all these
     tokens.py            ordered effects in loops and branches
     common.py            what they share
 """
 
-from . import cond, scan, scan_lowering, scan_reverse, while_loop
+from . import cond, in_parts, scan, scan_lowering, scan_reverse, while_loop
