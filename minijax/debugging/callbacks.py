@@ -11,8 +11,6 @@ may assume of the function:
 Outside of compiled programs, all three just call the function.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 `debug_callback` in every rule.
 """
 
-from __future__ import annotations
-
 import builtins
 import copy
 import string

@@ -1,7 +1,5 @@
 """Chapter 15: a breakpoint in a compiled program, where the user looks at its variables."""
 
-from __future__ import annotations
-
 import cmd
 import inspect
 import pprint

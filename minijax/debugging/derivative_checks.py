@@ -4,8 +4,6 @@ Along one random direction: the difference quotient costs two calls of the funct
 arguments it has, and a wrong derivative is wrong in almost every direction.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

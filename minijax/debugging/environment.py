@@ -1,7 +1,5 @@
 """Chapter 15: a description of this process, for reports of bugs."""
 
-from __future__ import annotations
-
 import os
 import sys
 

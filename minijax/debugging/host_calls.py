@@ -3,8 +3,6 @@
 XLA takes any bytes for a result, so what the function returns is checked before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The names of the events are JAX's, so that programs that count compilations find them.
 """
 
-from __future__ import annotations
-
 import importlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """Chapter 10: names for parts of a program, which its jaxprs and its StableHLO carry along."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 

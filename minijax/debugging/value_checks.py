@@ -5,8 +5,6 @@ one primitive: if its result is not as it should be, it is evaluated again, one 
 until an operation in it is found to be the one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

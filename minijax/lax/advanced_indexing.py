@@ -11,8 +11,6 @@ indices where it is true, so its contents must be known. `True` adds a dimension
 of size 0) that is indexed by an array.
 """
 
-from __future__ import annotations
-
 import builtins
 import operator
 from collections.abc import Sequence

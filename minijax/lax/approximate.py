@@ -4,8 +4,6 @@ XLA has an operation that is faster than sorting on accelerators, and misses som
 then. On a CPU it would sort, and so these functions are exact.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core import dtypes

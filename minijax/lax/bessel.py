@@ -5,8 +5,6 @@ https://dlmf.nist.gov/10.32.E1. Averaging over equidistant angles converges so f
 we find, once for each precision, two polynomials that replace it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

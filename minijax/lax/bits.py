@@ -1,7 +1,5 @@
 """Chapter 11: operations on the bits of numbers."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

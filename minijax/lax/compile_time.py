@@ -1,7 +1,5 @@
 """Chapter 11: how to compute with known values while a function is being traced."""
 
-from __future__ import annotations
-
 import contextlib
 import operator
 from collections.abc import Callable

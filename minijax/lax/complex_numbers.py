@@ -1,7 +1,5 @@
 """Chapter 9: complex numbers and their parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

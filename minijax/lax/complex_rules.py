@@ -5,8 +5,6 @@ extremes are here. XLA and NumPy order complex numbers by real parts, and by ima
 the real ones are equal, until a part is NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

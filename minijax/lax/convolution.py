@@ -18,8 +18,6 @@ for the batch dimension of `lhs`. Each is what the other's transpose needs, and 
 to put examples that each have a kernel of their own next to one another.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Chapter 11: functions made of `conv_general_dilated`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

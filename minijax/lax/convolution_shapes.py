@@ -1,7 +1,5 @@
 """Chapter 11: which dimensions of a convolution are what, and the shape of its result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

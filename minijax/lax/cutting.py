@@ -9,8 +9,6 @@ Each has its types, evaluation, lowering, and the rules of all transformations h
 in JAX is in `jax/_src/lax/lax.py` and `jax/_src/lax/slicing.py`.
 """
 
-from __future__ import annotations
-
 import builtins
 import operator
 from collections.abc import Sequence

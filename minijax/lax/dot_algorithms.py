@@ -4,8 +4,6 @@ The CPU has some of them, in name: there an algorithm is no more than the types 
 are converted to before, and the result after.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple

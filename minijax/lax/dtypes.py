@@ -3,8 +3,6 @@
 The dtypes themselves and the promotion lattice are in `core/dtypes.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

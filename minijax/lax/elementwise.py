@@ -4,8 +4,6 @@ The functions of the starters come first; then follow, a row each, the primitive
 whole library has.
 """
 
-from __future__ import annotations
-
 import builtins
 import math
 import operator

@@ -1,7 +1,5 @@
 """Chapter 9: `reduce_precision`, which rounds floats to fewer bits, in the type that they are."""
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

@@ -6,8 +6,6 @@ transform of a real vector is Hermitian, y[n-k] = conj(y[k]), so that n//2 + 1 o
 all: those are what RFFT returns, and what IRFFT starts from.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Chapter 11: gather reads windows of an array, at places that are values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Number
 

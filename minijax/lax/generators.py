@@ -1,7 +1,5 @@
 """Chapter 11: XLA's own generator of random bits, which `rbg` keys use."""
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ expansions are loops of ordinary operations, so that their derivatives by a need
 their own: they are the loops' JVPs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

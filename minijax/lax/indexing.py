@@ -6,8 +6,6 @@ the whole box. Then the dimensions indexed by an integer are squeezed out, and n
 Indexing by arrays takes elements anywhere: see `advanced_indexing.py`.
 """
 
-from __future__ import annotations
-
 import builtins
 import operator
 from collections.abc import Callable

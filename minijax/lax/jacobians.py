@@ -10,8 +10,6 @@ columns of its matrix. Its transpose gives the rows. `vmap` applies it to all ve
 The counterpart in JAX is in `jax/_src/api.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ functions of `minijax.numpy` behind them.
 `core/operators.py` has the operators as far as one primitive suffices.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

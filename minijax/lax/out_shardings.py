@@ -3,8 +3,6 @@
 Without chapter 14 there are no shardings, and the parameter must be `None`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ transpose: for each window it selects an element, and adds a value in that place
 the array that they move, and their derivatives consist of one another.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

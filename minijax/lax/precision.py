@@ -5,8 +5,6 @@ change no value. An accuracy changes derivatives: some rules have a formula that
 slower.
 """
 
-from __future__ import annotations
-
 import enum
 from typing import Any
 

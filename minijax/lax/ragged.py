@@ -5,8 +5,6 @@ next `group_sizes[1]` with the second, and so on. It is written with a mask for 
 costs as many products as there are groups. XLA does the same on the CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ scalars. It must be associative, and the initial value its identity: nothing say
 or how often, XLA applies them.
 """
 
-from __future__ import annotations
-
 import functools
 import weakref
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Chapter 11: how NumPy combines windows of updates into an array."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Chapter 11: arrays of the shape of others, shapes as arrays, numbers as arrays."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 

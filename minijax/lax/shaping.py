@@ -4,8 +4,6 @@ Most bind a starter, after they have checked and completed their arguments. `iot
 `rev` are primitives of this file.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

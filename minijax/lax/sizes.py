@@ -1,7 +1,5 @@
 """Chapter 9: shapes, sizes and axes as users pass them, as integers."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Chapter 9: boxes of an array, of known size, at a place that may be traced."""
 
-from __future__ import annotations
-
 import builtins
 import functools
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ elements, between neighbours), then padded at both ends; a window, dilated too, 
 `stride`-th place at which it fits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..core.boundary import public

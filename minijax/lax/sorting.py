@@ -4,8 +4,6 @@ Numbers are ordered as NumPy does: NaN after all others, zeros of either sign al
 numbers by their real parts and then by their imaginary parts.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 

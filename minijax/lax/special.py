@@ -5,8 +5,6 @@ Evaluation compiles the one primitive. A special function that CHLO lacks has a 
 ordinary operations instead (`special_primitive`, `lower_program`), in a file of its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Chapter 9: arrays side by side along a new dimension, `stack`, and its transpose, `unstack`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

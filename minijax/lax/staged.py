@@ -6,8 +6,6 @@ jaxprs under their own names: `jit[name=_where …]`. Our jaxprs read the same. 
 runs as it is, unless it consists of many operations.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Chapter 11: `tile`, an array laid side by side with itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ this with the equations, `costs.py` counts, `values.py` executes them one by one
 users get.
 """
 
-from __future__ import annotations
-
 from .explanation import Explanation, explain
 
 __all__ = ["Explanation", "explain"]

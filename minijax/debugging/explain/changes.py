@@ -1,7 +1,5 @@
 """Answers about types, and about two programs side by side."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import functools

@@ -1,7 +1,5 @@
 """The program as XLA gets it, and as XLA makes of it: each line with the number of its equation."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ running, and the older equation that is interpreted or transposed. So the engine
 an ordinary call costs nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import sys

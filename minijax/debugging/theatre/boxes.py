@@ -4,8 +4,6 @@ A description is a dict of plain data. Its key "box" says which kind it is: "val
 "batch", "unknown", "staged" or "other". To describe a value must compute nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

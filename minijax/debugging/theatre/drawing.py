@@ -5,8 +5,6 @@ event with which a part appears, and `data-until` that with which it is replaced
 what has not happened yet, and lights what happens now.
 """
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A recording as HTML: a part of a page, or a page of its own that needs nothing else."""
 
-from __future__ import annotations
-
 import html
 import json
 import zlib

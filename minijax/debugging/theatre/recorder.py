@@ -5,8 +5,6 @@ selects. It selects a few functions by their code (`watched.py`): `process_primi
 the rules in the tables, the function that adds an equation, and the step of the backward pass.
 """
 
-from __future__ import annotations
-
 import contextlib
 import linecache
 import sys

@@ -5,8 +5,6 @@ step together with everything inside it, and with its result. If there are more 
 steps with all events folded, the player puts the rest into the last of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

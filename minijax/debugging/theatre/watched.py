@@ -1,7 +1,5 @@
 """Which functions the recorder watches: they are known by their code objects."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from types import CodeType, FunctionType

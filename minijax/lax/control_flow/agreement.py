@@ -1,8 +1,6 @@
 """Chapter 9: what must agree in type: the carry that a loop takes and returns, and the results of
 branches."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

@@ -3,8 +3,6 @@
 It is not a primitive, but is written with operations that have all rules.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@
 The counterpart in JAX is `jax.lax.axis_size`, of `jax/_src/lax/parallel.py`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 

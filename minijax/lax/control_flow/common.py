@@ -5,8 +5,6 @@ A control flow primitive holds functions, staged out to jaxprs. Here is how a fu
 loop's carry is checked, and how such a primitive is evaluated (`evaluate_compiled`).
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import weakref

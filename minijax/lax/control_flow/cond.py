@@ -8,8 +8,6 @@ then make the branches agree again. Where one branch has a tangent, a cotangent 
 another does not, the other returns zeros.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial

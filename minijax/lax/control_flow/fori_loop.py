@@ -1,7 +1,5 @@
 """Chapter 9: `fori_loop`, a loop over integers, which is a `scan` or a `while_loop`."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any

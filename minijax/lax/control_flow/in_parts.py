@@ -10,8 +10,6 @@ of the largest argument. Equations that mix rows, or that are in none of the tab
 refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

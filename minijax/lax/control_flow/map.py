@@ -1,7 +1,5 @@
 """Chapter 9: `map`, a function of each element of a sequence, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chapter 9: `platform_dependent`, which chooses a function by the platform of the program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

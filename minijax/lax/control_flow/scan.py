@@ -12,8 +12,6 @@ If the body gives a carry a tangent, that carry must also enter the body with on
 other carries a tangent, so the rules repeat it until nothing changes: a fixpoint.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any

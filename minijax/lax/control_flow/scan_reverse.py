@@ -4,8 +4,6 @@
     transposition:       scan[f]  →  scan[transpose f] in the other direction
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...core.calls import around

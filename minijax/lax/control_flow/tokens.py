@@ -6,8 +6,6 @@ a function with ordered effects passes the token in and out, and so do loops and
 (`with_token`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ batch dimension, or makes it unknown), the carry must have one from the start. T
 carries by repeating one round until nothing changes.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial

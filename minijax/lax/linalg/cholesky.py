@@ -1,7 +1,5 @@
 """Chapter 11: the Cholesky decomposition, A = L Lᴴ with L lower triangular."""
 
-from __future__ import annotations
-
 from ...core.boundary import public
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering

@@ -4,8 +4,6 @@ Each works on matrices (and vectors) in the last dimensions of its operands; the
 those count a batch, and are the same in all operands.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ jaxlib's plugin for GPUs brings them, under the names that are called here. Thos
 `cuhybrid` compute on the CPU, and bring the matrices there and back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

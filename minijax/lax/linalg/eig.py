@@ -1,7 +1,5 @@
 """Chapter 11: eigenvalues and eigenvectors of any square matrices."""
 
-from __future__ import annotations
-
 import enum
 
 import numpy as np

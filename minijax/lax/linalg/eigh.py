@@ -1,7 +1,5 @@
 """Chapter 11: eigenvalues and eigenvectors of Hermitian matrices, A V = V diag(w)."""
 
-from __future__ import annotations
-
 import enum
 
 from ...core.boundary import public

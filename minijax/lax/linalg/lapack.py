@@ -9,8 +9,6 @@ On NVIDIA's GPUs the routines are those of cuSOLVER, which has most of LAPACK's 
 names, for real and complex matrices alike. `cusolver.py` calls those that differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

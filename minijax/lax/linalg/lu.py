@@ -1,7 +1,5 @@
 """Chapter 11: the LU decomposition with row pivoting, P A = L U."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...core.api import vmap

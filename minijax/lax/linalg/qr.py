@@ -5,8 +5,6 @@ primitives make them (`geqrf`, and `geqp3` with pivots) and multiply them (`hous
 `qr` is a program of those, and a primitive for the sake of its derivative.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...core.api import vmap

@@ -1,8 +1,6 @@
 """Chapter 11: matrices similar to a given one: the Schur form, and the Hessenberg form, on the way
 to it. Neither has a derivative, in JAX as here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ...core.boundary import public

@@ -1,7 +1,5 @@
 """Chapter 11: the solution of linear equations, by an LU decomposition that derivatives reuse."""
 
-from __future__ import annotations
-
 import functools
 import math
 

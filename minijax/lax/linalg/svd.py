@@ -1,7 +1,5 @@
 """Chapter 11: the singular value decomposition, A = U diag(s) Vᴴ."""
 
-from __future__ import annotations
-
 import enum
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 11: equations with triangular matrices, what all other solutions are reduced to."""
 
-from __future__ import annotations
-
 from ...checks import transposition as checks
 from ...core.batching import moveaxis, primitive_batchers
 from ...core.boundary import public

@@ -1,7 +1,5 @@
 """Chapter 12: determinants, with derivatives that also hold for singular matrices."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chapter 12: factorizations, by the primitives of `lax.linalg` and with NumPy's signatures."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ...core.boundary import public

@@ -1,7 +1,5 @@
 """Chapter 12: norms of vectors and matrices, and what singular values say about a matrix."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Chapter 12: products and views of matrices, as the array API standard defines them in `linalg`:
 the functions of `minijax.numpy`, but for vectors and matrices only, in the last dimensions."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 

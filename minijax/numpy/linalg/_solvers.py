@@ -1,7 +1,5 @@
 """Chapter 12: linear equations and inverses, of matrices and of tensors."""
 
-from __future__ import annotations
-
 import math
 import operator
 
