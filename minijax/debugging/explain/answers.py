@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.jaxpr import last_used
 from .costs import Cost, amount, size_in_bytes
 from .program import Line, Program
 from .values import Seen, exhaust, summary
@@ -195,33 +194,26 @@ class Memory(Answer):
 
 def memory_at_peak(program: Program) -> Memory:
     """The values that are alive at the peak of a program, the largest first."""
-    jaxpr, lines = program.jaxpr, program.lines
+    jaxpr, lines, last = program.jaxpr, program.live_lines, program.lifetimes
     if not lines:
         return Memory(program.peak, None, [])
-    needs = [*_needs(program)]
-    at = max(range(len(lines)), key=needs.__getitem__)
+    before = [_bytes(jaxpr.constvars + jaxpr.invars), *(line.live for line in lines)]
+    at = max(range(len(lines)), key=lambda i: before[i] + lines[i].transient)
     maker = {v: line for line in lines for v in line.eqn.outvars}
-    number: dict[Any, int] = {line.eqn: i for i, line in enumerate(lines)}
-    last = last_used(jaxpr)
-    arguments = [*jaxpr.constvars, *jaxpr.invars]
-    alive = arguments + [
-        v for line in lines[:at + 1] for v in line.eqn.outvars
-        if line is lines[at] or v in last and number.get(last[v], at) >= at]
-    held = [Held(size_in_bytes(v.aval), maker.get(v), _reader(last.get(v), lines, number),
+    made = [v for line in lines[:at] if not line.fused for v in line.eqn.outvars]
+    alive = [*jaxpr.constvars, *jaxpr.invars, *(v for v in made if last.get(v, -1) >= at),
+             *([] if lines[at].in_place else lines[at].eqn.outvars)]
+    held = [Held(size_in_bytes(v.aval), maker.get(v), _at(lines, last.get(v, len(lines))),
                  v.aval.str_short(short_dtypes=True)) for v in alive]
     return Memory(program.peak, lines[at], sorted(held, key=lambda h: -h.bytes))
 
 
-def _reader(eqn: Any, lines: list[Line], number: dict) -> Line | None:
-    return None if eqn is None else lines[number[eqn]]
+def _at(lines: list[Line], i: int) -> Line | None:
+    return lines[i] if i < len(lines) else None
 
 
-def _needs(program: Program) -> Iterator[int]:
-    """How many bytes are alive while each line is executed."""
-    before = sum(size_in_bytes(v.aval) for v in (*program.jaxpr.constvars, *program.jaxpr.invars))
-    for line in program.lines:
-        yield before + line.transient
-        before = line.live
+def _bytes(atoms: Sequence) -> int:
+    return sum(size_in_bytes(v.aval) for v in atoms)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, last_used, live_equations
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, live_equations
 from ...source import is_library_file
 from ...text.printing import Printer, PrintOptions, layout, named_printer_for, run
-from .costs import Cost, cost_of, size_in_bytes
+from .costs import Cost, can_be_in_place, cost_of, size_in_bytes
 from .provenance import Origin, Place, Provenance
 from .values import Summary
 
@@ -21,7 +22,8 @@ class Line:
 
     `number` is its place in the order of execution, `call` the line that it is inside of, if any,
     and `inner` are the programs that it calls. `phase` is "forward", "tangent" or "backward",
-    `batched` says whether `vmap` changed it, and `dead` that no result depends on it.
+    `batched` says whether `vmap` changed it, and `dead` that no result depends on it. XLA keeps no
+    result of a line that is `fused`; that of one that is `in_place` takes the memory of an operand.
 
     `cost` is that of all that it does, `live` the bytes of the values that are alive after it, and
     `transient` those that it needs besides what is alive before it. `values` summarise its results,
@@ -34,7 +36,7 @@ class Line:
         self.inner: list[Program] = []
         self.cost = Cost()
         self.live = self.transient = 0
-        self.dead = False
+        self.dead = self.fused = self.in_place = False
         self.values: list[Summary] = []
 
     phase = "forward"
@@ -72,13 +74,18 @@ class Line:
 
 
 class Program:
-    """A jaxpr as lines, with the bytes that are alive at its peak."""
+    """A jaxpr as lines, with the bytes that are alive at its peak.
+
+    `lifetimes` says of each value that is kept the last of the `live_lines` that needs it.
+    """
 
     def __init__(self, jaxpr: Jaxpr, lines: list[Line]):
         self.jaxpr, self.lines = jaxpr, lines
         live = {*map(id, live_equations(jaxpr, {*jaxpr.outvars}))}
         for line in lines:
             line.dead = id(line.eqn) not in live
+        self.live_lines = [line for line in lines if not line.dead]
+        self.lifetimes = _lifetimes(jaxpr, self.live_lines)
         self.peak = _note_memory(self)
 
     @property
@@ -187,24 +194,49 @@ def _note_phases(program: Program) -> None:
 
 def _note_memory(program: Program) -> int:
     """Set `live` of the lines; returns the peak. Arguments stay alive, as the caller has them."""
-    jaxpr = program.jaxpr
+    jaxpr, last = program.jaxpr, program.lifetimes
     held = {*jaxpr.constvars, *jaxpr.invars}
-    alive = sum(size_in_bytes(v.aval) for v in held)
-    last, peak = last_used(jaxpr), alive
-    for line in program.lines:
-        eqn = line.eqn
-        made = sum(size_in_bytes(v.aval) for v in eqn.outvars)
+    alive = peak = sum(size_in_bytes(v.aval) for v in held)
+    ending: defaultdict[int, list[Var]] = defaultdict(list)
+    for v, end in last.items():
+        ending[end].append(v)
+    for i, line in enumerate(program.live_lines):
         inside = max((inner.peak - _bytes_of_arguments(inner) for inner in line.inner), default=0)
         for inner in line.inner:  # what is alive around the call is alive in it, too
             for inner_line in inner.all_lines():
                 inner_line.live += alive - _bytes_of_arguments(inner)
-        line.transient = max(made, inside)
+        dying = [v for v in ending[i] if v not in held]
+        made = 0 if line.fused else sum(size_in_bytes(v.aval) for v in line.eqn.outvars)
+        line.in_place = can_be_in_place(line.eqn) and any(
+            size_in_bytes(v.aval) == made for v in dying)
+        line.transient = 0 if line.in_place else max(made, inside)
         peak = max(peak, alive + line.transient)
-        alive += sum(size_in_bytes(v.aval) for v in eqn.outvars if v in last)
-        alive -= sum(size_in_bytes(v.aval) for v in {*_variables(eqn.invars)} - held
-                     if last[v] is eqn)
+        alive += sum(size_in_bytes(v.aval) for v in line.eqn.outvars if v in last and last[v] > i)
+        alive -= sum(size_in_bytes(v.aval) for v in dying if v not in line.eqn.outvars)
         line.live = alive
     return peak
+
+
+def _lifetimes(jaxpr: Jaxpr, lines: list[Line]) -> dict[Var, int]:
+    """For each value that is kept, the position of the last line that needs it.
+
+    XLA does not keep the result of an elementwise operation that only others of these read: it is
+    computed again, or at once, where they are. So they need its operands. (A function like `exp` is
+    not computed twice.)
+    """
+    last: dict[Var, int] = {v: len(lines) for v in _variables(jaxpr.outvars)}
+    readers: defaultdict[Var, list[Line]] = defaultdict(list)
+    for i, line in reversed([*enumerate(lines)]):
+        out = line.eqn.outvars[0]
+        others = readers[out]
+        line.fused = can_be_in_place(line.eqn) and last.get(out, 0) < len(lines) and all(
+            can_be_in_place(other.eqn) for other in others) and (
+            len(others) == 1 or not line.cost.transcendentals)
+        needed = last.pop(out, i) if line.fused else i
+        for v in _variables(line.eqn.invars):
+            last[v] = max(last.get(v, 0), needed)
+            readers[v].append(line)
+    return last
 
 
 def _bytes_of_arguments(program: Program) -> int:
