@@ -3,6 +3,7 @@
 # chapter 15
 from .debugging.callbacks import DebugEffect, OrderedDebugEffect
 from .debugging.debug import callback as _callback, debug_print_p, log, print as _print
+from .debugging.compiled_values import CompiledValueError, check_compiled
 from .debugging.debugger import breakpoint
 from .parallel.programs.inspect_sharding import inspect_array_sharding, visualize_array_sharding
 from .parallel.meshes.visualize import visualize_sharding
@@ -11,8 +12,8 @@ from .text.naming import renamed as _renamed
 
 callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
-           "inspect_array_sharding", "log", "print", "visualize_array_sharding",
+__all__ = ["CompiledValueError", "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
+           "check_compiled", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
            "visualize_sharding"]
 
 
