@@ -110,12 +110,13 @@ def bessel_i1e(x):
 
 
 def _slope_of_order_one(t, y, x):
-    """t (I₀ - I₁ / x) exp(-|x|), less the derivative of the scale; near 0 it is t / 2."""
+    """t (I₀ - I₁ / x) exp(-|x|), less the derivative of the scale; near 0 it is t (1/2 - |x|)."""
     eps = dtypes.finfo(typeof(x).dtype).eps
     is_tiny = ~(abs(x) > eps)
+    near = full_like(x, 0.5) - x * rounding.sign(x)
     safe = select(is_tiny, full_like(x, eps), x)
     slope = bessel_i0e(safe) - y * (rounding.sign(safe) + lax.reciprocal(safe))
-    return t * select(is_tiny, full_like(x, 0.5), slope)
+    return t * select(is_tiny, near, slope)
 
 
 def unscaled(x, scaled):

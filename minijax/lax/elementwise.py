@@ -214,6 +214,12 @@ def _lower_square(ctx, x):
 
 _complex_square = chlo_rule("square")
 
+def _exp2_jvp(t, x):
+    """t log(2) 2ˣ, as 2 log(2) 2ˣ⁻¹: it is finite for some x for which 2ˣ is not."""
+    less = exp2(sub(x, const_like(x, 1)))
+    return mul(t, mul(const_like(x, 2 * math.log(2)), less))
+
+
 square_p, square = unary_row(
     "square", NUMBER, _square, "Elementwise square: x * x.", lowering=_lower_square,
     jvp=lambda t, x: mul(t, mul(const_like(x, 2), x)))
@@ -226,7 +232,7 @@ atanh_p, atanh = unary_row(
     jvp=lambda t, x: mul(reciprocal(add(one_like(x), x)), div(t, sub(one_like(x), x))))
 exp2_p, exp2 = unary_row(
     "exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.", lowering=_lower_exp2,
-    jvp_of_result=lambda t, y, x: mul(log(const_like(x, 2)), mul(t, y)))
+    jvp=_exp2_jvp)
 log1p_p, log1p = unary_row(
     "log1p", INEXACT, numpy_log1p, "Elementwise log(1 + x), exact near 0.",
     lowering="log_plus_one", jvp=lambda t, x: div(t, add(x, one_like(x))))
@@ -306,24 +312,25 @@ def _abs_jvp(t, y, x):
 
 
 def _pow_jvp_base(t, z, x, y):
-    dtype, never_zero = typeof(z).dtype, _never_zero(y)
+    dtype, value = typeof(z).dtype, _value_if_constant(y)
+    is_constant = value is not None
     is_integer = dtypes.issubdtype(typeof(y).dtype, np.integer)
     x, y = convert(x, dtype), convert(y, dtype)
-    if never_zero:
+    if is_constant and np.all(value != 0):
         return mul(t, mul(y, pow(x, sub(y, full_like(y, 1)))))
     # 0^-1 would be infinite, so for y = 0 the slope is 0 * x^0. But its derivative by y is 1/x, so
     # if y may have a tangent, that is only where x is 0.
     less = ne(y, full_like(y, 0))
-    if not is_integer:
+    if not (is_integer or is_constant):
         less = bitwise_or(less, ne(x, full_like(x, 0)))
     return mul(t, mul(y, pow(x, sub(y, convert(less, dtype)))))
 
 
-def _never_zero(x) -> bool:
-    """Whether `x` is known to have no element 0: a number in the program, or an array."""
+def _value_if_constant(x):
+    """The value of a number in the program, or of an array; else `None`."""
     atom = getattr(x, "atom", None)
     value = atom.val if type(atom) is Literal else x
-    return not isinstance(value, Tracer) and bool(contents(value)[1].all())
+    return None if isinstance(value, Tracer) else contents(value)[1]
 
 
 def _pow_jvp_exponent(t, z, x, y):

@@ -8,11 +8,12 @@ ordinary operations instead (`special_primitive`, `lower_program`), in a file of
 import math
 from collections.abc import Callable
 
+from ..core import dtypes
 from ..core.boundary import public
-from ..core.core import Primitive
+from ..core.core import Primitive, typeof
 from ..core.forward import defjvp
 from ..core.primitives import elementwise_type, full_like, make_primitive
-from .elementwise import add, div, exp, lt, mul, neg, sin, square, sub
+from .elementwise import add, div, exp, gt, lt, mul, neg, reciprocal, sin, square, sub
 from .families import FLOAT, chlo_rule, const_like, give_rules, unary_row
 from .rounding import round
 from .selection import select
@@ -35,7 +36,9 @@ def _trigamma(x):
     """The derivative of `digamma`. XLA sums it from few terms, which are wrong far below 0; there,
     ψ₁(x) = π² / sin²(πx) - ψ₁(1 - x)."""
     one, is_negative = const_like(x, 1), lt(x, const_like(x, 0))
-    above = polygamma(one, select(is_negative, sub(one, x), x))
+    argument = select(is_negative, sub(one, x), x)
+    is_large = gt(argument, const_like(x, 1 / dtypes.finfo(typeof(x).dtype).eps))
+    above = select(is_large, reciprocal(argument), polygamma(one, argument))
     sine = sin(mul(const_like(x, math.pi), sub(x, round(x))))  # of an argument without full turns
     pole = div(const_like(x, math.pi**2), square(select(is_negative, sine, full_like(x, 1))))
     return select(is_negative, sub(pole, above), above)

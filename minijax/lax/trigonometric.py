@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..core.core import typeof
 from ..core.forward import defjvp
 from ..core.primitives import INEXACT, add, div, mul, neg, sub
 from .complex_numbers import unsigned_zero
@@ -52,10 +51,9 @@ asinh_p, asinh = unary_row(
 
 
 def _acosh_slope(x):
-    """(x² - 1)^-½. The root of the product is not the product of the roots left of the axis."""
-    if typeof(x).dtype.kind == "c":
-        return mul(rsqrt(sub(x, one_like(x))), rsqrt(add(x, one_like(x))))
-    return rsqrt(sub(square(x), one_like(x)))
+    """(x² - 1)^-½, of two roots: for complex numbers left of the axis, the root of the product is
+    not the product of the roots. And where x² overflows, or is nearly 1, this is more exact."""
+    return mul(rsqrt(sub(x, one_like(x))), rsqrt(add(x, one_like(x))))
 
 
 acosh_p, acosh = unary_row(

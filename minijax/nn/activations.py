@@ -265,7 +265,9 @@ def gelu(x, approximate: bool = True):
     if not approximate:
         return jnp.array(0.5 * x * erfc(-x * np.sqrt(0.5).astype(dtype)), dtype=dtype)
     factor = np.sqrt(2 / np.pi).astype(dtype)
-    cdf = 0.5 * (1.0 + jnp.tanh(factor * (x + 0.044715 * (x ** 3))))
+    # Where x² overflows, 0 times its derivative would be NaN. Far before that, tanh is 1.
+    square = jnp.minimum(x * x, 1e4)
+    cdf = 0.5 * (1.0 + jnp.tanh(x * (factor + 0.044715 * factor * square)))
     return x * cdf
 
 
@@ -302,7 +304,7 @@ def log1mexp(x):
     return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
 
 
-log1mexp.defjvps(lambda t, ans, x: t / jnp.expm1(x))
+log1mexp.defjvps(lambda t, ans, x: t * jnp.exp(-x) / -jnp.expm1(-x))  # eˣ may overflow
 
 # ----------------------------------------------------------------------------------------------
 # Softmax and its kin

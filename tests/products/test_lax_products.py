@@ -103,7 +103,7 @@ _INDEXING = ("(x[[]", "lax.associative_scan(lambda", "lax.dynamic_index_in_dim",
 _DERIVATIVES = (
     *_INDEXING, "lax.top_k", "lax.sort((", "lax.sort_key_val", "lax.cumlogsumexp",
     "lax.cummax", "lax.broadcasted_iota", "lax.clamp", "lax.pow(x, 3)", "lax.pow(x, y)", "x ** y", "lax.rem",
-    "lax.asinh(x) *", "lax.lgamma(x) + lax.digamma",
+    "lax.asinh(x) *", "lax.asinh(x) + lax.acosh", "lax.exp2(x) +", "lax.square(x) + lax.exp2", "lax.lgamma(x) + lax.digamma",
     "lax.bessel_", "lax.population_count", "lax.clz", "lax.shift_right", "lax.reduce_and",
     "lax.reduce_xor", "lax.reduce((", "jnp.linalg.eigvals")
 _JVP = (*_DERIVATIVES, "lax.argmin", "lax.is_finite", "lax.bitcast", "linalg.lu(x",

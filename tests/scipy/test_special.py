@@ -34,7 +34,7 @@ BY = {"exp1": [], "sici": [], "fresnel": [], "hyp1f1": [2], "hyp2f1": [],
       "beta": [0], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
 INSIDE_OF = {"zeta": [[2.5, 3.2, 4.0], [0.4, 3.5, 7.25]]}
 # Where the text differs: by an expansion, by how `jnp.signbit` reads the sign, or by |x| without a kink.
-OTHER_TEXT = {"i0", "i1", "betaln", "beta", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "zeta", "logsumexp", "expi",
+OTHER_TEXT = {"i0", "i1", "betaln", "beta", "boxcox", "boxcox1p", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "zeta", "logsumexp", "expi",
               "exp1", "erfcx", "dawsn", "sici", "spence", "fresnel", "hyp1f1", "hyp2f1"}
 
 

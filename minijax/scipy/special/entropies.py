@@ -1,5 +1,7 @@
 """Logarithms and their products, as entropies are made of."""
 
+import functools
+
 import numpy as np
 
 from ... import numpy as jnp
@@ -160,11 +162,42 @@ def kl_div(p, q):
     return rel_entr(p, q) - p + q
 
 
-def _box_cox(log, x, lmbda):
+@custom_jvp
+def _box_cox(log_x, lmbda):
     is_zero = lmbda == 0
     safe = jnp.where(is_zero, jnp.ones_like(lmbda), lmbda)
-    log_x = log(x)
     return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
+
+
+def _box_cox_slope(t, ans, log_x, lmbda):
+    """t exp(lmbda log_x), where 0 times infinity is 0."""
+    return t * jnp.exp(jnp.where(lmbda == 0, 0, lmbda * log_x))
+
+
+_box_cox.defjvps(_box_cox_slope,
+                 lambda t, ans, log_x, lmbda: t * log_x * log_x * _moment(1, lmbda * log_x))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _moment(n: int, u):
+    """∫ sⁿ exp(us) ds from 0 to 1: near u = 0 by its power series, else by parts. Its derivative is
+    that of the next order."""
+    is_small = abs(u) < 1
+    small, large = jnp.where(is_small, u, 0), jnp.where(is_small, 1, u)
+    series, term = 1 / (n + 1), jnp.ones_like(u)
+    for k in range(1, 18):
+        term = term * small / k
+        series = series + term / (n + k + 1)
+    parts = jnp.expm1(large) / large
+    for k in range(1, n + 1):
+        parts = (jnp.exp(large) - k * parts) / large
+    return jnp.where(is_small, series, parts)
+
+
+@_moment.defjvp
+def _moment_jvp(n, primals, tangents):
+    (u,), (t,) = primals, tangents
+    return _moment(n, u), t * _moment(n + 1, u)
 
 
 @public
@@ -178,7 +211,7 @@ def boxcox(x, lmbda):
     2.0
     """
     x, lmbda = promote_numbers_inexact("boxcox", x, lmbda)
-    return _box_cox(jnp.log, x, lmbda)
+    return _box_cox(jnp.log(x), lmbda)
 
 
 @public
@@ -192,4 +225,4 @@ def boxcox1p(x, lmbda):
     2.0
     """
     x, lmbda = promote_numbers_inexact("boxcox1p", x, lmbda)
-    return _box_cox(jnp.log1p, x, lmbda)
+    return _box_cox(jnp.log1p(x), lmbda)

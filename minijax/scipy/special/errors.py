@@ -148,6 +148,10 @@ def _log_density(x):
                    constant_like(x, np.log(np.sqrt(2 * np.pi))))
 
 
+# Below and above these points, log_ndtr is computed by series.
+_LOW, _HIGH = {"float32": -10, "float64": -20}, {"float32": 5, "float64": 8}
+
+
 def log_ndtr(x, series_order: int = 3):
     """log(ndtr(x)), by an asymptotic series for large negative x.
 
@@ -169,8 +173,7 @@ def log_ndtr(x, series_order: int = 3):
     x = jnp.asarray(x)
     dtype = typeof(x).dtype
     _check_dtype("log_ndtr", dtype)
-    ends = (-10, 5) if dtype == np.float32 else (-20, 8)
-    low, high = (np.array(end, dtype) for end in ends)
+    low, high = (np.array(end[dtype.name], dtype) for end in (_LOW, _HIGH))
     is_high = lax.gt(x, high)
     middle = _ndtr(jnp.where(is_high, -x, lax.max(x, low)))
     return jnp.where(is_high, -middle,  # as log(1 - y) is nearly -y
@@ -185,7 +188,11 @@ log_ndtr = custom_jvp(log_ndtr, nondiff_argnums=(1,))
 def _log_ndtr_jvp(series_order, primals, tangents):
     (x,), (t,) = primals, tangents
     ans = log_ndtr(x, series_order=series_order)
-    return ans, lax.mul(t, lax.exp(lax.sub(_log_density(x), ans)))
+    # Far below, both logarithms are large, and their difference has no digits left.
+    low = constant_like(x, _LOW[typeof(x).dtype.name])
+    inside = lax.exp(_log_density(lax.max(x, low)) - jnp.where(x > low, ans, 0))
+    below = lax.min(x, low)
+    return ans, lax.mul(t, jnp.where(x > low, inside, -below / _mills_series(below, series_order)))
 
 
 def _log_ndtr_lower(x, series_order):
@@ -196,13 +203,8 @@ def _log_ndtr_lower(x, series_order):
 
 
 def _mills_series(x, order):
-    number = typeof(x).dtype.type
-    if order == 0:
-        return np.array(1, number)
-    power = square = lax.square(x)
-    even, odd = jnp.zeros_like(x), jnp.zeros_like(x)
-    for n in range(1, order + 1):
-        term = np.array(math.prod(range(2 * n - 1, 1, -2)), number) / power
-        odd, even = (odd + term, even) if n % 2 else (odd, even + term)
-        power = power * square
-    return number(1.0) + even - odd
+    """1 - 1/x² · (1 - 3/x² · (1 - 5/x² · …))"""
+    total = jnp.ones_like(x)
+    for n in range(order, 0, -1):
+        total = 1 - (2 * n - 1) / lax.square(x) * total
+    return total

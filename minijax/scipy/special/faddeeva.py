@@ -78,18 +78,36 @@ def wofz(z):
 def _erfcx(x):
     """The definition, or where the exponential would overflow, https://dlmf.nist.gov/7.12.E1."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
-    is_large = wide > math.sqrt(math.log(float(dtypes.finfo(wide.dtype).max)))
+    is_large = _is_large(wide)
     small = select(is_large, full_like(wide, 1), wide)
     large = select(is_large, wide, full_like(wide, 100))
-    series, term = jnp.ones_like(large), jnp.ones_like(large)
-    for k in range(1, 9):
-        term = term * (1 - 2 * k) / (2 * large * large)
-        series = series + term
+    series = 1 - _rest_of_series(large, -1)
     direct = lax.exp(lax.square(small)) * erfc(small)
     return select(is_large, series / (large * ROOT_PI), direct).astype(x.dtype)
 
 
-_erfcx.defjvps(lambda t, ans, x: t * (2 * x * ans - 2 / ROOT_PI))
+def _is_large(x):
+    """Whether exp(x²) is too large, or nearly."""
+    info = dtypes.finfo(np.promote_types(typeof(x).dtype, np.float32))
+    return x > math.sqrt(math.log(float(info.max)))
+
+
+def _rest_of_series(x, sign):
+    """1/(2x²) · (1 ± 3/(2x²) · (1 ± 5/(2x²) · …)), for large x."""
+    part, rest = 0.5 / (x * x), jnp.ones_like(x)
+    for k in range(8, 1, -1):
+        rest = 1 + sign * (2 * k - 1) * part * rest
+    return part * rest
+
+
+def _erfcx_slope(t, ans, x):
+    """2x erfcx(x) - 2/√π; where x is large, of the series, as the two nearly cancel."""
+    is_large = _is_large(x)
+    far = _rest_of_series(jnp.where(is_large, x, 100), -1) * (-2 / ROOT_PI)
+    return t * jnp.where(is_large, far, 2 * x * ans - 2 / ROOT_PI)
+
+
+_erfcx.defjvps(_erfcx_slope)
 
 
 @public
@@ -126,7 +144,14 @@ def _dawsn(x):
     return jnp.where(is_small, series, by_w).astype(x.dtype)
 
 
-_dawsn.defjvps(lambda t, ans, x: t * (1 - 2 * x * ans))
+def _dawsn_slope(t, ans, x):
+    """1 - 2x dawsn(x); where x is large, of the series, as the two nearly cancel."""
+    is_large = _is_large(abs(x))
+    far = -_rest_of_series(jnp.where(is_large, x, 100), 1)
+    return t * jnp.where(is_large, far, 1 - 2 * x * ans)
+
+
+_dawsn.defjvps(_dawsn_slope)
 
 
 @public
