@@ -498,6 +498,30 @@ def test_the_page_is_small_and_whole(tmp_path):
     assert len({*linked}) > 0.9 * len([line for line in explanation.lines if not line.dead])
 
 
+def test_static_arguments_keys_and_references():
+    power = jax.jit(lambda x, n: x ** n, static_argnums=1)
+    assert jax.debug.explain(power, X, 3).lines[-1].expression == "x ** n"
+    normal = jax.debug.explain(lambda key: jax.random.normal(key, (3,)), jax.random.key(0))
+    assert normal.lines[-1].values and "random" in str(normal.dtypes()) + str(normal)
+
+    def doubled(x):
+        ref = jax.new_ref(x)
+        ref[...] = ref[...] * 2
+        return ref[...]
+
+    in_place = jax.debug.explain(doubled, X)
+    assert "ref[...] * 2" in {line.expression for line in in_place.lines}
+
+
+def test_a_replay_prints_nothing(capsys):
+    def f(x):
+        jax.debug.print("x is {}", x)
+        return jnp.sin(x)
+
+    assert jax.debug.explain(f, 1.0).first() is None
+    assert capsys.readouterr().out == ""
+
+
 def test_ordinary_calls_are_not_watched():
     """Nothing is left in force after an explanation, and errors of the function are its own."""
     import sys

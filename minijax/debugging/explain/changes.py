@@ -40,12 +40,13 @@ def types_of(lines: Sequence[Line]) -> Types:
 
 
 def _is_wide(aval: Any) -> bool:
-    bits = 128 if dtypes.issubdtype(aval.dtype, np.complexfloating) else 64
-    return dtypes.issubdtype(aval.dtype, np.number) and aval.dtype.itemsize * 8 >= bits
+    dtype = aval.dtype
+    bits = 128 if dtype.kind == "c" else 64
+    return dtypes.issubdtype(dtype, np.number) and dtype.itemsize * 8 >= bits
 
 
 def _brings_in(line: Line, has: Any) -> bool:
-    avals = [[v.aval for v in atoms if hasattr(v.aval, "weak_type")]
+    avals = [[v.aval for v in atoms if isinstance(getattr(v.aval, "dtype", None), np.dtype)]
              for atoms in (line.eqn.invars, line.eqn.outvars)]
     return any(map(has, avals[1])) and not any(map(has, avals[0]))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
 from ...runtime.jit import jit
+from ...runtime.structs import ShapeDtypeStruct
 from ...source import SourceInfo
 
 _MARK = re.compile(r"equation(\d+)\b")
@@ -18,7 +19,8 @@ MOST_LINES = 4000  # of a text
 def compiled_texts(closed: ClosedJaxpr) -> dict[str, list[tuple[str, int | None]]]:
     """The lines of the StableHLO module, and of the program that XLA optimised, each with the
     number of the equation that it came from (`Line.number`), if it is known."""
-    lowered = jit(jaxpr_as_fun(_marked(closed, itertools.count()))).lower(*closed.in_avals)
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.in_avals]
+    lowered = jit(jaxpr_as_fun(_marked(closed, itertools.count()))).lower(*structs)
     stablehlo = _lines(lowered.as_text(debug_info=True), _LOCATION)
     return {"stablehlo": stablehlo, "xla": _lines(lowered.compile().as_text() or "", _METADATA)}
 

@@ -114,12 +114,13 @@ def can_be_in_place(eqn: Any) -> bool:
     """Whether XLA lets the one result take the memory of an operand that is not read any more: each
     element depends on the operands' elements there, or the elements only change their places."""
     name = eqn.primitive.name
+    if len(eqn.outvars) != 1 or any(eqn._jaxprs()):
+        return False
     if name in ("reshape", "squeeze", "expand_dims", "transpose"):
         return True
     elementwise = name not in _SPECIAL or name in _TRANSCENDENTAL | {"integer_pow", "logistic"}
-    shape = eqn.outvars[0].aval.shape if len(eqn.outvars) == 1 else None
-    return elementwise and not any(eqn._jaxprs()) and all(
-        getattr(v.aval, "shape", None) in ((), shape) for v in eqn.invars)
+    shape = getattr(eqn.outvars[0].aval, "shape", None)
+    return elementwise and all(getattr(v.aval, "shape", None) in ((), shape) for v in eqn.invars)
 
 
 def cost_of(eqn: Any) -> Cost:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.api import make_jaxpr
+from ...checks.arguments import check_callable
 from ...core.array import Array
+from ...core.boundary import api_boundary
 from ...core.jaxpr import ClosedJaxpr
-from ...core.tree import tree_leaves
+from ...core.traced import Options, TracedFunction
 from ...source import fun_name
 from .answers import Bad, Costs, Memory, first_bad, memory_at_peak
 from .changes import Changes, Types, changes, types_of
@@ -25,6 +26,7 @@ from .values import Seen, Summary, exhaust, replay, summary
 FORMAT = 1  # the version of what `as_dict` returns
 
 
+@api_boundary
 def explain(fun: Callable, *args: Any, **kwargs: Any) -> Explanation:
     """What becomes of `fun(*args, **kwargs)`: its program, equation by equation.
 
@@ -50,9 +52,12 @@ def explain(fun: Callable, *args: Any, **kwargs: Any) -> Explanation:
     >>> explained.first("inf").line.expression
     'jax.numpy.log(x)'
     """
+    check_callable(fun)
+    options = getattr(fun, "_options", Options())  # a jitted function may have static arguments
+    traced = TracedFunction(fun, Options(options.static_argnums, options.static_argnames))
     with recording() as provenance:
-        closed = make_jaxpr(fun)(*args, **kwargs)
-    leaves = tree_leaves((args, kwargs))
+        closed, _ = traced.jaxpr(args, kwargs)
+    leaves = traced._call(args, kwargs).leaves
     return Explanation(fun_name(fun), closed, program_of(closed, provenance), leaves)
 
 

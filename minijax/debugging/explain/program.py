@@ -227,12 +227,14 @@ def _lifetimes(jaxpr: Jaxpr, lines: list[Line]) -> dict[Var, int]:
     last: dict[Var, int] = {v: len(lines) for v in _variables(jaxpr.outvars)}
     readers: defaultdict[Var, list[Line]] = defaultdict(list)
     for i, line in reversed([*enumerate(lines)]):
-        out = line.eqn.outvars[0]
-        others = readers[out]
-        line.fused = can_be_in_place(line.eqn) and last.get(out, 0) < len(lines) and all(
-            can_be_in_place(other.eqn) for other in others) and (
-            len(others) == 1 or not line.cost.transcendentals)
-        needed = last.pop(out, i) if line.fused else i
+        needed = i
+        if can_be_in_place(line.eqn):
+            (out,) = line.eqn.outvars
+            others = readers[out]
+            line.fused = last.get(out, 0) < len(lines) and all(
+                can_be_in_place(other.eqn) for other in others) and (
+                len(others) == 1 or not line.cost.transcendentals)
+            needed = last.pop(out, i) if line.fused else i
         for v in _variables(line.eqn.invars):
             last[v] = max(last.get(v, 0), needed)
             readers[v].append(line)
