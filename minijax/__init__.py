@@ -38,7 +38,7 @@ from .text import reprs as _reprs  # objects read as those of JAX
 from . import api_util
 from .runtime.structs import ShapeDtypeStruct
 from .core.api import eval_shape, make_jaxpr
-from .core.traced import clear_caches
+from .settings import clear_caches
 
 # chapter 6
 from .runtime.devices import (

@@ -20,6 +20,7 @@ import functools
 import itertools
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -174,8 +175,30 @@ numpy_dtype_promotion = State(
 # ----------------------------------------------------------------------------------------------
 # What traces depend on
 
+# What was traced and compiled: function or jaxpr -> key -> a dictionary (`core/staging.py`)
+traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+# How often it was forgotten. A trace that another thread had begun before is not found again.
+rule_changes = State("", 0, int, "")
+
 # The settings that change what tracing a function gives. Later rooms add theirs.
-traced_settings = [enable_x64, disable_jit, numpy_dtype_promotion]
+traced_settings = [rule_changes, enable_x64, disable_jit, numpy_dtype_promotion]
+
+
+def clear_caches() -> None:
+    """Forget all that was traced and compiled: each function is traced again when it is called.
+
+    If you change a rule in a table, the table calls this. Call it yourself after a change that no
+    table sees, such as that of a global variable which a rule reads.
+
+    >>> jax.clear_caches()
+    """
+    with changes_lock:
+        rule_changes.set_process_value(rule_changes.process_value + 1)
+        # Lists: a signal handler may add to them meanwhile.
+        for caches in [*traces.data.values()]:  # type: ignore[attr-defined]
+            for cache in [*caches.values()]:
+                cache.clear()
 
 
 def add_traced(*more: State) -> None:

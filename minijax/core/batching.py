@@ -23,7 +23,7 @@ from ..source import user_location
 from . import core
 from . import primitives as lax
 from .avals import vary_like
-from .core import Primitive, ShapedArray, Trace, Tracer, typeof
+from .core import Primitive, RuleTable, ShapedArray, Trace, Tracer, typeof
 from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose
 
 not_mapped = None  # the batch dimension of a value that is the same for all examples
@@ -136,7 +136,7 @@ class BatchTracer(Tracer):
 # A rule gets the whole arguments, and the batch dimension of each (at least one is not `None`):
 #   primitive_batchers[p](args, dims, **params) -> (out, out_dim)
 # or, if p has several results, (outs, out_dims).
-primitive_batchers: dict[Primitive, Callable | WithTrace] = {}
+primitive_batchers: dict[Primitive, Callable | WithTrace] = RuleTable()
 
 
 class WithTrace(NamedTuple):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -26,6 +26,7 @@ import numpy as np
 
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
+from ..settings import clear_caches
 from .avals import ShapedArray as ShapedArray
 from .avals import typeof as typeof
 from .extension import Printed, hooks, text
@@ -262,10 +263,17 @@ class Primitive:
     is_effectful: Callable | None = None
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
+        self.out_avals: dict = {}  # not empty: the primitive has been traced
         self.name = name
         self.multiple_results = multiple_results or self.multiple_results
         self.memoize_avals = memoize_avals
-        self.out_avals: dict = {}
+
+    def __setattr__(self, name, value):
+        """Set a rule. If the primitive has been traced, that is done again, by the new rule."""
+        object.__setattr__(self, name, value)
+        if self.out_avals:
+            self.out_avals.clear()
+            clear_caches()
 
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
@@ -299,7 +307,6 @@ class Primitive:
     def def_abstract_eval(self, rule: Callable) -> Callable:
         """Set the shape rule, `(*avals, **params) -> aval(s)`; returns it."""
         self.abstract_eval = rule  # type: ignore[method-assign]
-        self.out_avals.clear()
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
@@ -312,6 +319,7 @@ class Primitive:
     def out_aval(self, avals: tuple, params: dict):
         """`abstract_eval`, remembered: equal types and parameters give equal results."""
         if not self.memoize_avals:
+            self.out_avals[()] = None
             return self.abstract_eval(*avals, **params)
         key = (avals, *params.items()) if params else avals
         try:
@@ -338,9 +346,30 @@ class Primitive:
         return self.name
 
 
+class RuleTable(dict):
+    """The rules of a transformation, by primitive. A rule that is changed or taken back is obeyed
+    at once, by what was traced before as well: then that is traced again."""
+
+    __slots__ = ()
+
+    def __setitem__(self, primitive, rule):
+        new = primitive not in self and not primitive.out_avals
+        super().__setitem__(primitive, rule)
+        if not new:
+            clear_caches()
+
+    def __delitem__(self, primitive):
+        super().__delitem__(primitive)
+        clear_caches()
+
+    pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
+    update, setdefault = MutableMapping.update, MutableMapping.setdefault
+    __ior__ = lambda self, rules: self.update(rules) or self
+
+
 # By a primitive: how the parameters that users see differ from those that our rules take. A rule is
 # an object with `mark`, `own` and `listed` (`compat/optional.py`).
-params_rules: dict[Primitive, Any] = {}
+params_rules: dict[Primitive, Any] = RuleTable()
 
 
 def own_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import numpy as np
 from . import core, dtypes
 from . import primitives as lax
 from .avals import vary_like
-from .core import Primitive, ShapedArray, Trace, Tracer, typeof
+from .core import Primitive, RuleTable, ShapedArray, Trace, Tracer, typeof
 from .extension import Printed
 
 # ----------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
 # The table of rules, and the ways to fill it
 
 # primitive -> (primals, tangents, **params) -> (primal_out, tangent_out)
-primitive_jvps: dict[Primitive, Callable] = {}
+primitive_jvps: dict[Primitive, Callable] = RuleTable()
 
 
 def defjvp(primitive: Primitive, *rules: Callable | None) -> None:

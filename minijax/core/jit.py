@@ -22,7 +22,6 @@ from __future__ import annotations
 import functools
 import threading
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +40,8 @@ from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
-from .traced import Call, Options, TracedFunction, Tracing, cache_of
+from .staging import cache_of
+from .traced import Call, Options, TracedFunction, Tracing
 
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules
@@ -66,8 +66,6 @@ register_lowering(jit_p, around("lowering", jit_p, lambda ctx, *xs, jaxpr, name,
 
 # ----------------------------------------------------------------------------------------------
 # Lower and compile: from a jaxpr to a program
-
-programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class Spec(NamedTuple):
@@ -158,12 +156,13 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
 
 def kept_program(jaxpr: ClosedJaxpr, spec: Spec, places: Any, make_module: Callable) -> Program:
     """The program of the module that `make_module` makes, kept while the jaxpr lives."""
-    cache = cache_of(programs, jaxpr, (spec, places))
+    cache = cache_of(jaxpr, (spec, places, settings.rule_changes.value))
     with cache.setdefault("lock", threading.RLock()):  # the first thread compiles, others wait
-        if "program" not in cache:
+        program = cache.get("program")
+        if program is None:
             compile = compile_module if places is None else places.compile
-            cache["program"] = compile(make_module(), jaxpr, dict(spec.options))
-        return cache["program"]
+            program = cache["program"] = compile(make_module(), jaxpr, dict(spec.options))
+        return program
 
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:

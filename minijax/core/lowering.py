@@ -30,14 +30,14 @@ import numpy as np
 
 from ..checks import lowering as checks
 from .array import contents
-from .core import Primitive, ShapedArray, missing_rule
+from .core import Primitive, RuleTable, ShapedArray, missing_rule
 from .dtypes import float0, issubdtype, storage_dtype
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, live_equations
 
 # ----------------------------------------------------------------------------------------------
 # The table of rules
 
-lowering_rules: dict[Primitive, Callable] = {}
+lowering_rules: dict[Primitive, Callable] = RuleTable()
 
 
 def register_lowering(primitive: Primitive, rule: Callable) -> None:

@@ -25,7 +25,7 @@ from ..checks import partial_eval as checks
 from ..source import source
 from . import dtypes
 from .calls import JaxprCall, around, rule_for_calls
-from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
+from .core import Primitive, RuleTable, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvpfun
 from .jaxpr import (
     Atom,
@@ -92,7 +92,7 @@ def default_partial_eval(trace: JaxprTrace, primitive: Primitive, args, params):
 
 # The rules of primitives that contain jaxprs, because a part of those may be known:
 # primitive -> (trace, primitive, args, params) -> result(s). They run with the parent current.
-partial_eval_rules: dict[Primitive, Callable] = {}
+partial_eval_rules: dict[Primitive, Callable] = RuleTable()
 
 
 # ----------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ partial_eval_rules: dict[Primitive, Callable] = {}
 
 
 # primitive -> (used_outputs, eqn) -> (used_inputs, new eqn or None)
-dce_rules: dict[Primitive, Callable] = {}
+dce_rules: dict[Primitive, Callable] = RuleTable()
 
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],

@@ -27,7 +27,7 @@ from ..source import SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import Array, as_array
 from .batching import batch_subtrace, matchaxis, unmapped_aval
-from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
+from .core import RuleTable, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun, typed_scalar
@@ -157,7 +157,7 @@ class DynamicJaxprTrace(Trace):
 
 
 # Primitives that are not staged as one equation: (trace, args, params) -> result(s).
-staging_rules: dict[Any, Callable] = {}
+staging_rules: dict[Any, Callable] = RuleTable()
 
 
 def _stage_conversion(trace, args, params):
@@ -252,7 +252,27 @@ def shaped_abstractify(x) -> ShapedArray:
 
 
 # ----------------------------------------------------------------------------------------------
-# Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
+# What is kept of traces, as long as a function or a jaxpr lives, and no rule changes. (A signal
+# handler may call a traced function, too; the lock is reentrant.)
+
+_CACHE_LIMIT = 4096
+
+
+def cache_of(owner: Any, key: Any) -> dict:
+    """The dictionary that belongs to `owner` and `key` as long as `owner` lives."""
+    try:
+        with settings.changes_lock:
+            return settings.traces.setdefault(owner, {}).setdefault(key, {})
+    except TypeError:  # `owner` has no hash, or takes no weak references
+        return {}
+
+
+def remember(cache: dict, key: Any, value: Any) -> Any:
+    """Enter `value`, unless another thread was faster; returns the entry."""
+    with settings.changes_lock:
+        if len(cache) >= _CACHE_LIMIT:
+            cache.clear()
+        return cache.setdefault(key, value)
 
 
 def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> Callable:
@@ -261,22 +281,20 @@ def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> C
     `x` is a jaxpr or a function. An `x` without hash or weak references is not remembered.
     `is_valid(result)` says whether an older result may still be used.
     """
-    cache: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
     @functools.wraps(call)
     def cached(x, *args):
+        cache = cache_of(x, call)
         key = (args, settings.trace_context(), *state.axis_sizes.items())
-        try:
-            results = cache.setdefault(x, {})
-        except TypeError:
-            return call(x, *args)
-        if key in results and not is_valid(results[key]):
-            del results[key]
-        if key not in results:
-            results.setdefault(key, call(x, *args))  # another thread may have been faster
-        return results[key]
+        if key in cache and not is_valid(cache[key]):
+            del cache[key]
+        result = cache.get(key)
+        return remember(cache, key, call(x, *args)) if result is None else result
 
     return cached
+
+
+# ----------------------------------------------------------------------------------------------
+# Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
 
 
 @weakref_cache

@@ -13,8 +13,6 @@ In JAX: `jax/_src/interpreters/partial_eval.py`, `jax/_src/pjit.py`.
 from __future__ import annotations
 
 import functools
-import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +27,7 @@ from .array import Array
 from .core import ShapedArray, Tracer, state
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr
-from .staging import jaxpr_of, shaped_abstractify
+from .staging import cache_of, jaxpr_of, remember, shaped_abstractify
 from .tree import PyTreeDef, tree_flatten, tree_structure
 from .util import split_list
 
@@ -69,36 +67,6 @@ def by_place(statics: tuple) -> dict[int | str, Any]:
     return {place: value for place, value, _ in statics}
 
 
-_CACHE_LIMIT = 4096
-_lock = threading.RLock()  # a signal handler may call a traced function, too
-traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def cache_of(caches: weakref.WeakKeyDictionary, owner: Any, key: Any) -> dict:
-    """The dictionary in `caches` that belongs to `owner` and `key` as long as `owner` lives."""
-    try:
-        with _lock:
-            return caches.setdefault(owner, {}).setdefault(key, {})
-    except TypeError:  # `owner` has no hash, or takes no weak references
-        return {}
-
-
-def remember(cache: dict, key: Any, value: Any) -> Any:
-    """Enter `value`, unless another thread was faster; returns the entry."""
-    with _lock:
-        if len(cache) >= _CACHE_LIMIT:
-            cache.clear()
-        return cache.setdefault(key, value)
-
-
-def clear_caches() -> None:
-    """Forget all traces, and with them the programs of their jaxprs."""
-    with _lock:
-        for caches in traces.values():
-            for cache in caches.values():
-                cache.clear()
-
-
 class TracedFunction:
     """A function and its traces. `jit` makes it one that can be called."""
 
@@ -106,7 +74,7 @@ class TracedFunction:
 
     def __init__(self, fun: Callable, options: Options):
         self._fun, self._options = fun, options
-        self._traces = cache_of(traces, fun, options)
+        self._traces = cache_of(fun, options)
 
     def jaxpr(self, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr, PyTreeDef]:
         """The program, with all that the function closed over as constants, and the structure of

@@ -23,7 +23,7 @@ from ..source import at_sources
 from . import primitives as lax
 from .avals import vary_like
 from .calls import JaxprCall, rule_for_calls
-from .core import Primitive, ShapedArray, missing_rule, typeof
+from .core import Primitive, RuleTable, ShapedArray, missing_rule, typeof
 from .forward import Zero, add_tangents
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .placements import placements
@@ -80,7 +80,7 @@ def is_undefined_primal(x) -> bool:
 # Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents. One of
 # them is not `Zero`, unless the equation has effects or the rule is a `TransposeOfZeros`. The
 # cotangents of operands that are not linear are ignored.
-primitive_transposes: dict[Primitive, Callable] = {}
+primitive_transposes: dict[Primitive, Callable] = RuleTable()
 
 
 class TransposeOfZeros(functools.partial):

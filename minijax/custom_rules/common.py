@@ -55,6 +55,7 @@ from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import infer_argnums_and_argnames, resolve_kwargs
 from ..pytree.functions import treedef_tuple
 from ..pytree.names import fun_signature, traced_info
+from ..settings import clear_caches
 from ..source import fun_name
 from ..text.debug_info import DebugInfo
 from .linear_util import wrap_init
@@ -75,6 +76,14 @@ class CustomRule:
         functools.update_wrapper(self, fun)  # type: ignore[arg-type]  # subclasses are callable
         self.fun, self._arity = fun, takes_just(fun)
         self.nondiff_argnums = nondiff_numbers(fun, nondiff_argnums, nondiff_argnames)
+
+    def _set_rules(self, **rules: Any) -> None:
+        """Set the attributes of these names. A rule in the place of another one is obeyed at once:
+        what was traced by the other one is traced again."""
+        replaced = any(map(vars(self).get, rules))
+        vars(self).update(rules)
+        if replaced:
+            clear_caches()
 
     @public
     def __getattr__(self, name: str) -> Any:

@@ -94,7 +94,7 @@ class custom_jvp(CustomRule):
         >>> jax.grad(f)(1.0)
         Array(2., dtype=float32, weak_type=True)
         """
-        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
+        self._set_rules(jvp=jvp, symbolic_zeros=symbolic_zeros)
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:

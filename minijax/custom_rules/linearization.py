@@ -19,7 +19,7 @@ from functools import partial
 
 from ..checks.partial_eval import known_primals
 from ..core.calls import JaxprCall, calls, with_zero_tangents
-from ..core.core import Primitive, new_trace, set_current_trace, state, typeof
+from ..core.core import Primitive, RuleTable, new_trace, set_current_trace, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import LinearizeTracer, Zero, jvpfun
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, convert_constvars_jaxpr, jaxpr_as_fun
@@ -45,7 +45,7 @@ add_traced(use_direct_linearize, linear_body)
 
 # primitive -> (trace, primals, tangents, params) -> (primals out, tangents out), where the
 # nonzero tangents are unknown to the `JaxprTrace`. It is current.
-primitive_linearizations: dict[Primitive, Callable] = {}
+primitive_linearizations: dict[Primitive, Callable] = RuleTable()
 
 
 def is_linearizing(primals: Sequence, tangents: Sequence) -> bool:

@@ -128,8 +128,8 @@ class custom_vjp(CustomRule):
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
                 "remat optimization for custom_vjp does not support symbolic zeros")
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
-        self.optimize_remat = optimize_remat
+        self._set_rules(fwd=fwd, bwd=bwd, symbolic_zeros=symbolic_zeros,
+                        optimize_remat=optimize_remat)
 
     @api_boundary
     def __call__(self, *args, **kwargs):

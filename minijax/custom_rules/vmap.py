@@ -81,7 +81,7 @@ class custom_vmap(CustomRule):
         >>> jax.vmap(f)(jnp.ones(2)).tolist()
         [0.0, 0.0]
         """
-        self.vmap_rule = vmap_rule
+        self._set_rules(vmap_rule=vmap_rule)
         return vmap_rule
 
     @api_boundary

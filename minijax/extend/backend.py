@@ -1,15 +1,14 @@
 """The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
 
 # chapter 6
-from ..core.traced import clear_caches as _clear_caches
-from ..core.jit import programs as _programs
+from ..settings import clear_caches as _clear_caches
 from ..runtime import xla as _xla
 from ..runtime.platforms import platforms as _platforms
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Drop all compiled programs."""
-    _programs.clear()
+    """Drop all compiled programs, and what was traced for them."""
+    _clear_caches()
 
 
 def get_backend(platform=None):
@@ -43,4 +42,3 @@ def backend_xla_version(platform=None):
 def clear_backends() -> None:
     """Forget what was traced and compiled. (The clients stay: arrays live in their memory.)"""
     _clear_caches()
-    clear_in_memory_compilation_cache()

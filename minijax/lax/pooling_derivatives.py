@@ -23,7 +23,7 @@ from ..core.primitives import (
     le_p,
     make_primitive,
 )
-from ..core.staging import jaxpr_of
+from ..core.staging import jaxpr_of, weakref_cache
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
@@ -123,7 +123,7 @@ def _never_selected(select_prim: Primitive, dtype):
     return (lowest if select_prim is ge_p else highest)(dtype)
 
 
-@functools.cache
+@weakref_cache
 def _scalar_jaxpr(primitive: Primitive, dtype: np.dtype) -> ClosedJaxpr:
     aval = ShapedArray((), dtype)
     return jaxpr_of(lambda x, y: [primitive.bind(x, y)], (aval, aval))

@@ -6,13 +6,11 @@ or how often, XLA applies them.
 """
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import primitive_batchers
@@ -22,7 +20,7 @@ from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
 from ..core.primitives import convert
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
 from . import bitwise, reductions
@@ -38,9 +36,6 @@ from .sizes import integers
 # ----------------------------------------------------------------------------------------------
 # The function, as a jaxpr
 
-_reducers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
 def reducer_jaxpr(name: str, computation: Callable, tree: PyTreeDef,
                   avals: tuple[ShapedArray, ...]) -> tuple[ClosedJaxpr, PyTreeDef]:
     """The jaxpr of a function of two trees of scalars, and the tree of its results.
@@ -54,14 +49,11 @@ def reducer_jaxpr(name: str, computation: Callable, tree: PyTreeDef,
     if not callable(computation):
         raise TypeError("A reduction's `computation` must be a function of two scalars, such as "
                         f"`lax.add`; got {computation!r}.")
-    key = (tree, avals, settings.trace_context())
-    known = _reducers.setdefault(computation, {})
-    if key not in known:
-        known[key] = _reducer_jaxpr(name, computation, tree, avals)
-    return known[key]
+    return _reducer_jaxpr(computation, name, tree, avals)
 
 
-def _reducer_jaxpr(name, computation, tree, avals):
+@weakref_cache
+def _reducer_jaxpr(computation, name, tree, avals):
     def flat(*elements):
         x, y = split_list(elements, [len(avals)])
         return tree_flatten(computation(tree.unflatten(x), tree.unflatten(y)))

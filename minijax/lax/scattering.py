@@ -17,12 +17,10 @@ from ..core.forward import defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive
-from ..core.staging import jaxpr_of
-from ..core.traced import cache_of, remember, traces
+from ..core.staging import jaxpr_of, weakref_cache
 from ..core.transposition import deftranspose, is_undefined_primal
 from ..pytree.arguments import valid_jaxtype
 from ..runtime.dispatch import def_numpy_or_xla
-from ..settings import trace_context
 from ..text.naming import named
 from . import elementwise as prim
 from . import windows
@@ -187,15 +185,9 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *
         mode=windows.GatherScatterMode.from_any(mode))
 
 
+@weakref_cache
 def _applied_jaxpr(func, scalar):
-    """The jaxpr of a function of one element, for each function and type made once."""
-    known, key = cache_of(traces, func, "applied"), (scalar, trace_context())
-    closed = known.get(key)
-    return remember(known, key, _trace_applied(func, scalar)) if closed is None else closed
-
-
-def _trace_applied(func, scalar):
-    """The second argument is the unused update."""
+    """The jaxpr of a function of one element. Its second argument is the unused update."""
     closed = jaxpr_of(lambda x, _: [_one_array(func(x))], (scalar, scalar))
     (out,) = closed.out_avals
     if (out.shape, out.dtype) != ((), scalar.dtype):

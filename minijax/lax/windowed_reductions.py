@@ -22,7 +22,7 @@ from ..core.forward import Zero, deflinear_jvp, instantiate_zeros, primitive_jvp
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Constant, register_lowering, with_shape
 from ..core.primitives import constant, make_primitive
-from ..core.staging import jaxpr_of, jvp_jaxpr
+from ..core.staging import jaxpr_of, jvp_jaxpr, weakref_cache
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
 from ..core.util import split_list
@@ -256,7 +256,7 @@ def _known_primitive(computation, inits) -> Primitive | None:
 # Sums, maxima, minima
 
 
-@functools.cache
+@weakref_cache
 def _scalar_jaxpr(combine: Callable, dtype: np.dtype) -> ClosedJaxpr:
     aval = ShapedArray((), dtype)
     return jaxpr_of(lambda x, y: [combine(x, y)], (aval, aval))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..core.calls import calls
-from ..core.core import Primitive
+from ..core.core import Primitive, RuleTable
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.jit import jit_p
 from ..core.partial_eval import dce_rules
@@ -21,7 +21,7 @@ from ..lax.control_flow.scan import scan_p
 # primitive -> (eqn, used, policy) -> (eqn, saved, again): the equation that also returns what is
 # saved of its jaxpr, the variables of these results outside, and the equation of what has to be
 # done again, or `None`.
-choose_inside: dict[Primitive, Callable] = {}
+choose_inside: dict[Primitive, Callable] = RuleTable()
 
 
 def choose_saved(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):

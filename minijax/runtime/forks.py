@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import settings
-from ..core import extension, traced
+from ..core import extension
 from . import loaders, platforms, xla
 from .interruptions import load
 
@@ -66,11 +66,6 @@ def _if_ready(read: Callable) -> Callable:
     return read_or_refuse
 
 
-# Part of every key of the caches of programs: in the child, all of them are empty.
-_generation = settings.State("", 0, int, "How many forks this process is away from its first use.")
-settings.add_traced(_generation)
-
-
 def _warn() -> None:
     if platforms.is_started() and not inherited:
         warnings.warn(
@@ -85,7 +80,7 @@ _held: list[Any] = []  # locks that no other thread may hold while the process i
 
 def _hold() -> None:
     backends = sys.modules.get(f"{__package__}.backends")
-    locks = [settings.changes_lock, extension._lock, traced._lock, getattr(backends, "lock", None)]
+    locks = [settings.changes_lock, extension._lock, getattr(backends, "lock", None)]
     for lock in filter(None, locks):
         lock.acquire()
         _held.append(lock)
@@ -102,7 +97,7 @@ def _lose_threads() -> None:
         return
     inherited = True
     xla("backends").lose_threads(platforms.refuse_after_fork)
-    _generation.set_process_value(_generation.value + 1)
+    settings.rule_changes.set_process_value(settings.rule_changes.value + 1)  # no program is found
     loaders.append(_remains)
     xla.cache_clear()
 

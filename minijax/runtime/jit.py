@@ -31,8 +31,8 @@ from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import JitFunction, Program, Spec, jit_p, places_of, program_of
 from ..core.lowering import used_variables
-from ..core.staging import shapes_only
-from ..core.traced import Call, Options, Tracing, by_place, cache_of, remember, traces
+from ..core.staging import cache_of, remember, shapes_only
+from ..core.traced import Call, Options, Tracing, by_place
 from ..core.tree import PyTreeDef, tree_structure
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
@@ -182,7 +182,7 @@ class PjitFunction(JitFunction):
         plain = options.more in (None, _NO_OPTIONS)  # then `make_jaxpr` finds the same traces
         super().__init__(fun, options._replace(more=None) if plain else options)
         self._options = options = options._replace(more=_NO_OPTIONS) if plain else options
-        self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("seen calls", options))
+        self._entries: dict[tuple, Entry] = cache_of(fun, ("seen calls", options))
         self._plans: dict[Any, Plan] = {}
         self._has_statics = bool(options.static_argnums or options.static_argnames)
         self._has_containers = False  # whether there were calls with containers

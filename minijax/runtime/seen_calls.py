@@ -21,7 +21,7 @@ from ..checks.array import alive
 from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.jit import Program, buffer_of
-from ..core.traced import cache_of, remember, traces
+from ..core.staging import cache_of, remember
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..core.util import partition_list
 from . import xla
@@ -69,7 +69,7 @@ def _new_buffer(x, aval):
 
 
 # (number or contents, type) -> a buffer with it
-_buffers: dict[tuple, Any] = cache_of(traces, _buffer, "buffers")
+_buffers: dict[tuple, Any] = cache_of(_buffer, "buffers")
 
 
 # ----------------------------------------------------------------------------------------------

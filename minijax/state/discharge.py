@@ -15,7 +15,7 @@ from typing import Any
 
 from ..checks.arguments import distinct_references
 from ..core.calls import calls
-from ..core.core import Primitive, missing_rule, typeof
+from ..core.core import Primitive, RuleTable, missing_rule, typeof
 from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import stop_gradient_p
@@ -130,7 +130,7 @@ def bind_eqn(eqn: JaxprEqn, values: Sequence) -> Sequence:
 
 # primitive -> (is_ref, values, params) -> (results, new contents of the references). `is_ref` says
 # which operands are references. In `values`, their contents stand in their places.
-discharge_rules: dict[Primitive, Callable] = {}
+discharge_rules: dict[Primitive, Callable] = RuleTable()
 
 # ----------------------------------------------------------------------------------------------
 # The primitives on references

@@ -16,7 +16,6 @@ import minijax
 from minijax import settings
 from minijax.core.core import typeof
 from minijax.core.extension import Extension, registered
-from minijax.core.jit import programs
 from minijax.runtime.jit import jit
 
 Counter = Callable[[], contextlib.AbstractContextManager]
@@ -48,8 +47,8 @@ class _FirstCalls(_Counting):
     """Counts the calls whose program is not there yet."""
 
     def program_places(self, jaxpr, spec, args):
-        places = programs.get(jaxpr, {})
-        if not any("program" in cache for key, cache in places.items() if key[0] == spec):
+        kept = settings.traces.get(jaxpr, {})
+        if not any("program" in cache for key, cache in kept.items() if type(key) is tuple and key[0] == spec):
             self.count()
         return None
 

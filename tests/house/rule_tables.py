@@ -80,6 +80,8 @@ class _Tables(ast.NodeTransformer):
         self.module = module
 
     def _named(self, node, target):
+        if isinstance(node.value, ast.Call) and ast.unparse(node.value).startswith(("RuleTable()", "RuleTable({")):
+            node.value = next(iter(node.value.args), ast.Dict([], []))
         if isinstance(node.value, (ast.Dict, ast.DictComp)) and isinstance(target, ast.Name):
             call = ast.parse("__import__('sys').modules['rule_tables'].Table(0)", mode="eval").body
             call.args = [ast.Constant(f"{self.module}.{target.id}"), node.value]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.array import Array
-from ...core.core import Primitive, install_methods, typeof
+from ...core.core import Primitive, RuleTable, install_methods, typeof
 from ...core.dtypes import issubdtype
 from ...core.extension import Extension, register, remove
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, Literal, open_jaxpr
@@ -29,6 +29,7 @@ from ...core.primitives import (
     reshape_p,
     squeeze_p,
 )
+from ...core.staging import weakref_cache
 from ...debugging.callbacks import debug_callback_p
 from ...errors import KeyReuseError
 from ...lax.control_flow.cond import cond_p
@@ -123,7 +124,7 @@ class KeyReuseSignature:
 
 
 # primitive -> its signature, or a function of the equation's parameters and its operands' types.
-key_reuse_signatures: dict[Primitive, KeyReuseSignature | Callable] = {}
+key_reuse_signatures: dict[Primitive, KeyReuseSignature | Callable] = RuleTable()
 
 
 def _signature(primitive: Primitive, params: dict, avals) -> KeyReuseSignature:
@@ -182,22 +183,16 @@ class _Walk:
                 self.consumed[var] = i not in fresh
 
 
-_signatures: weakref.WeakKeyDictionary[Jaxpr, KeyReuseSignature] = weakref.WeakKeyDictionary()
-
-
 def jaxpr_type_signature(jaxpr: Jaxpr | ClosedJaxpr) -> KeyReuseSignature:
     """What a jaxpr does with the keys among its arguments, and then among its constants.
 
     Raises:
       KeyReuseError: it uses a key twice.
     """
-    jaxpr = open_jaxpr(jaxpr)
-    found = _signatures.get(jaxpr)
-    if found is None:
-        found = _signatures[jaxpr] = _walk(jaxpr)
-    return found
+    return _walk(open_jaxpr(jaxpr))
 
 
+@weakref_cache
 def _walk(jaxpr: Jaxpr) -> KeyReuseSignature:
     walk = _Walk()
     for eqn in jaxpr.eqns:

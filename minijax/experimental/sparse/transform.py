@@ -18,7 +18,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...core import api_util, batching, forward, jit, lowering, staging, transposition, tree
 from ...core.api import eval_shape
-from ...core.core import Primitive, ShapedArray, typeof
+from ...core.core import Primitive, RuleTable, ShapedArray, typeof
 from ...core.jaxpr import ClosedJaxpr, Literal
 from ...core.primitives import ensure_array, make_primitive
 from ...core.util import split_list
@@ -110,12 +110,12 @@ def _primitives(names):
     return [getattr(lax, f"{name}_p") for name in names.split()]
 
 
-elementwise_rules: dict[Primitive, Callable] = {
+elementwise_rules: dict[Primitive, Callable] = RuleTable({
     **{p: _on_data(p, True) for p in _primitives("conj copy imag neg real")},
     **{p: _on_data(p, False) for p in _primitives(
         "abs asin asinh atan atanh bessel_i1e expm1 log1p sign sin sinh sqrt square tan tanh "
         "convert_element_type integer_pow")},
-}
+})
 
 
 # `todense`, the only primitive of this package, is a mark in the jaxpr of a function to sparsify.
@@ -186,10 +186,10 @@ def _custom_jvp(*operands, call_jaxpr, **_):
     return function(*operands)
 
 
-call_rules: dict[Primitive, Callable] = {
+call_rules: dict[Primitive, Callable] = RuleTable({
     jit.jit_p: _jit, lax.cond_p: _switch, lax.while_p: _while, lax.scan_p: _scan,
     custom_jvp_call_p: _custom_jvp,
-}
+})
 
 
 def stack_rule(broadcast_in_dim: Callable, concatenate: Callable) -> Callable:

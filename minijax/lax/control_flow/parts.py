@@ -15,7 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...core.calls import JaxprCall, rule_for_calls
-from ...core.core import Primitive, Trace, Tracer, new_trace, set_current_trace, state, typeof
+from ...core.core import (
+    Primitive,
+    RuleTable,
+    Trace,
+    Tracer,
+    new_trace,
+    set_current_trace,
+    state,
+    typeof,
+)
 from ...core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache
@@ -127,7 +136,7 @@ def grouped(parts: Sequence, counts: Sequence[int]) -> list[list]:
 
 # primitive -> (trace, values, **params) -> values: how a `PartsTrace` enters the functions that a
 # primitive calls.
-enter_rules: dict[Primitive, Callable] = {}
+enter_rules: dict[Primitive, Callable] = RuleTable()
 
 
 @rule_for_calls(enter_rules)

@@ -15,7 +15,7 @@ from ...core.api_util import ensure_index_tuple, flatten_axes, with_statics
 from ...core.boundary import api_boundary
 from ...core.core import eval_trace, state, typeof
 from ...core.jit import JitFunction
-from ...core.traced import cache_of, traces
+from ...core.staging import cache_of
 from ...core.tree import tree_flatten, tree_leaves, tree_map
 from ...lax.shaping import expand_dims, squeeze
 from ...pytree.arguments import rebase_donate_argnums
@@ -116,7 +116,7 @@ def _share_caches(jitted: JitFunction, fun: Callable, key: tuple) -> None:
     """Let `jitted` find what earlier `pmap`s of `fun` with this key have traced and compiled."""
     for name in ("_traces", "_entries"):  # the fast path has the second
         if hasattr(jitted, name):
-            setattr(jitted, name, cache_of(traces, fun, ("pmap", name, *key)))
+            setattr(jitted, name, cache_of(fun, ("pmap", name, *key)))
 
 
 class _Call:

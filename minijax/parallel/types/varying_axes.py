@@ -21,7 +21,7 @@ from typing import Any
 
 from ...core.batching import WithTrace, primitive_batchers
 from ...core.boundary import public
-from ...core.core import Primitive, ShapedArray, state, typeof
+from ...core.core import Primitive, RuleTable, ShapedArray, state, typeof
 from ...core.extension import Extension, register, remove
 from ...core.lowering import register_lowering
 from ...core.tree import tree_map
@@ -258,7 +258,7 @@ operands_apart: set[Primitive] = {optimization_barrier_p, closed_call_p, call_p,
 
 # primitive -> from its parameters to the types that its jaxprs take: of the last operands, if not
 # of all.
-operand_types: dict[Primitive, Callable[[dict], Sequence[ShapedArray]]] = {}
+operand_types: dict[Primitive, Callable[[dict], Sequence[ShapedArray]]] = RuleTable()
 
 
 def _meet(primitive):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import jit as jit_room
+from minijax import settings
 from tests.oracle import both
 from tests.parallel.placement_programs import same, surroundings, told
 
@@ -459,7 +459,7 @@ def test_caches_are_cleared():
     x + x, minijax.jit(lambda x: x * 2)(x)
     minijax.clear_caches()
     gc.collect()
-    left = [made.get("program") for kept in jit_room.programs.values() for made in kept.values()]
+    left = [made.get("program") for kept in settings.traces.values() for made in kept.values()]
     assert not [p for p in left if getattr(p, "in_shardings", None)]
     assert (x + x).devices() == {minijax.devices()[3]}
 
