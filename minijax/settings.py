@@ -175,30 +175,8 @@ numpy_dtype_promotion = State(
 # ----------------------------------------------------------------------------------------------
 # What traces depend on
 
-# What was traced and compiled: function or jaxpr -> key -> a dictionary (`core/staging.py`)
-traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-# How often it was forgotten. A trace that another thread had begun before is not found again.
-rule_changes = State("", 0, int, "")
-
 # The settings that change what tracing a function gives. Later rooms add theirs.
-traced_settings = [rule_changes, enable_x64, disable_jit, numpy_dtype_promotion]
-
-
-def clear_caches() -> None:
-    """Forget all that was traced and compiled: each function is traced again when it is called.
-
-    If you change a rule in a table, the table calls this. Call it yourself after a change that no
-    table sees, such as that of a global variable which a rule reads.
-
-    >>> jax.clear_caches()
-    """
-    with changes_lock:
-        rule_changes.set_process_value(rule_changes.process_value + 1)
-        # Lists: a signal handler may add to them meanwhile.
-        for caches in [*traces.data.values()]:  # type: ignore[attr-defined]
-            for cache in [*caches.values()]:
-                cache.clear()
+traced_settings = [enable_x64, disable_jit, numpy_dtype_promotion]
 
 
 def add_traced(*more: State) -> None:
@@ -226,6 +204,46 @@ def trace_context() -> int:
         number = contexts.setdefault(tuple(values), next(_new_numbers))
         overrides.context = changes, number
     return number
+
+
+# ----------------------------------------------------------------------------------------------
+# What is kept of traces. A signal handler may call a traced function, too: the lock is reentrant.
+
+_CACHE_LIMIT = 4096
+traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def cache_of(owner: Any, key: Any) -> dict:
+    """The dictionary that belongs to `owner` and `key` as long as `owner` lives."""
+    try:
+        with changes_lock:
+            return traces.setdefault(owner, {}).setdefault(key, {})
+    except TypeError:  # `owner` has no hash, or takes no weak references
+        return {}
+
+
+def remember(cache: dict, key: Any, value: Any) -> Any:
+    """Enter `value`, unless another thread was faster; returns the entry."""
+    with changes_lock:
+        if len(cache) >= _CACHE_LIMIT:
+            cache.clear()
+        return cache.setdefault(key, value)
+
+
+def clear_caches() -> None:
+    """Forget all that was traced and compiled: each function is traced again when it is called.
+
+    If you change a rule in a table, the table calls this. Call it yourself after a change that no
+    table sees, such as that of a global variable which a rule reads.
+
+    >>> jax.clear_caches()
+    """
+    with changes_lock:
+        contexts.clear()  # so all keys are new: what another thread traces now is not found, either
+        count_change()
+        caches = [*traces.data.values()]  # type: ignore[attr-defined]  # a list: it may grow now
+        for cache in [cache for of_owner in caches for cache in [*of_owner.values()]]:
+            cache.clear()
 
 
 # ----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
-from ..settings import clear_caches
+from ..settings import cache_of, clear_caches, remember
 from .avals import ShapedArray as ShapedArray
 from .avals import typeof as typeof
 from .extension import Printed, hooks, text
@@ -232,8 +232,6 @@ class Tracer(ArrayMethods):
 # ----------------------------------------------------------------------------------------------
 # Primitives: the words of the language.
 
-_CACHE_LIMIT = 4096
-
 
 class Primitive:
     """An operation that every interpreter has a rule for.
@@ -263,7 +261,7 @@ class Primitive:
     is_effectful: Callable | None = None
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
-        self.out_avals: dict = {}  # not empty: the primitive has been traced
+        self.out_avals = cache_of(self, "out_avals")  # not empty: the primitive has been traced
         self.name = name
         self.multiple_results = multiple_results or self.multiple_results
         self.memoize_avals = memoize_avals
@@ -272,7 +270,6 @@ class Primitive:
         """Set a rule. If the primitive has been traced, that is done again, by the new rule."""
         object.__setattr__(self, name, value)
         if self.out_avals:
-            self.out_avals.clear()
             clear_caches()
 
     def bind(self, *args, **params):
@@ -336,10 +333,8 @@ class Primitive:
             out = out[0]  # the method of a subclass returned effects with the types, as in JAX
         if any(aval.placement is not None for aval in avals):
             out = placements().join(self, avals, params, out)
-        if len(self.out_avals) >= _CACHE_LIMIT:
-            self.out_avals.clear()
         with contextlib.suppress(TypeError):
-            self.out_avals[key] = out
+            remember(self.out_avals, key, out)
         return out
 
     def __repr__(self):

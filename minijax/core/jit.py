@@ -40,7 +40,6 @@ from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import LoweredModule, Module, lower_jaxpr, register_lowering, stored, stored_contents
-from .staging import cache_of
 from .traced import Call, Options, TracedFunction, Tracing
 
 # ----------------------------------------------------------------------------------------------
@@ -156,13 +155,11 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
 
 def kept_program(jaxpr: ClosedJaxpr, spec: Spec, places: Any, make_module: Callable) -> Program:
     """The program of the module that `make_module` makes, kept while the jaxpr lives."""
-    cache = cache_of(jaxpr, (spec, places, settings.rule_changes.value))
+    cache = settings.cache_of(jaxpr, (spec, places, settings.trace_context()))
+    compile = compile_module if places is None else places.compile
     with cache.setdefault("lock", threading.RLock()):  # the first thread compiles, others wait
-        program = cache.get("program")
-        if program is None:
-            compile = compile_module if places is None else places.compile
-            program = cache["program"] = compile(make_module(), jaxpr, dict(spec.options))
-        return program
+        program = cache.get("program") or compile(make_module(), jaxpr, dict(spec.options))
+        return settings.remember(cache, "program", program)
 
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:

@@ -252,27 +252,7 @@ def shaped_abstractify(x) -> ShapedArray:
 
 
 # ----------------------------------------------------------------------------------------------
-# What is kept of traces, as long as a function or a jaxpr lives, and no rule changes. (A signal
-# handler may call a traced function, too; the lock is reentrant.)
-
-_CACHE_LIMIT = 4096
-
-
-def cache_of(owner: Any, key: Any) -> dict:
-    """The dictionary that belongs to `owner` and `key` as long as `owner` lives."""
-    try:
-        with settings.changes_lock:
-            return settings.traces.setdefault(owner, {}).setdefault(key, {})
-    except TypeError:  # `owner` has no hash, or takes no weak references
-        return {}
-
-
-def remember(cache: dict, key: Any, value: Any) -> Any:
-    """Enter `value`, unless another thread was faster; returns the entry."""
-    with settings.changes_lock:
-        if len(cache) >= _CACHE_LIMIT:
-            cache.clear()
-        return cache.setdefault(key, value)
+# Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
 
 
 def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> Callable:
@@ -283,18 +263,14 @@ def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> C
     """
     @functools.wraps(call)
     def cached(x, *args):
-        cache = cache_of(x, call)
+        cache = settings.cache_of(x, call)
         key = (args, settings.trace_context(), *state.axis_sizes.items())
-        if key in cache and not is_valid(cache[key]):
-            del cache[key]
         result = cache.get(key)
-        return remember(cache, key, call(x, *args)) if result is None else result
+        if result is None or not is_valid(result):
+            result = cache[key] = call(x, *args)
+        return result
 
     return cached
-
-
-# ----------------------------------------------------------------------------------------------
-# Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
 
 
 @weakref_cache

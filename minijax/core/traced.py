@@ -27,7 +27,7 @@ from .array import Array
 from .core import ShapedArray, Tracer, state
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr
-from .staging import cache_of, jaxpr_of, remember, shaped_abstractify
+from .staging import jaxpr_of, shaped_abstractify
 from .tree import PyTreeDef, tree_flatten, tree_structure
 from .util import split_list
 
@@ -74,7 +74,7 @@ class TracedFunction:
 
     def __init__(self, fun: Callable, options: Options):
         self._fun, self._options = fun, options
-        self._traces = cache_of(fun, options)
+        self._traces = settings.cache_of(fun, options)
 
     def jaxpr(self, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr, PyTreeDef]:
         """The program, with all that the function closed over as constants, and the structure of
@@ -109,7 +109,7 @@ class TracedFunction:
             checks.may_trace(self._fun, call, key, self._traces, tree_structure)
             tracing = self._trace(call, in_avals)
             if not any(isinstance(x, Tracer) for x in tracing.outer_tracers):  # others next time
-                tracing = remember(self._traces, key, tracing)
+                tracing = settings.remember(self._traces, key, tracing)
         return tracing
 
     def _in_avals(self, call: Call) -> list[ShapedArray]:
@@ -141,10 +141,6 @@ class TracedFunction:
             return Tracing(jaxpr, out_tree(), ())
         lifted = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
         return Tracing(lifted, out_tree(), tuple(jaxpr.consts))
-
-    def clear_cache(self) -> None:
-        """Forget what was traced for this function."""
-        self._traces.clear()
 
 
 @functools.lru_cache

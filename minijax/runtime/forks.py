@@ -97,7 +97,8 @@ def _lose_threads() -> None:
         return
     inherited = True
     xla("backends").lose_threads(platforms.refuse_after_fork)
-    settings.rule_changes.set_process_value(settings.rule_changes.value + 1)  # no program is found
+    settings.contexts.clear()  # all keys are new, so no program is found
+    settings.count_change()
     loaders.append(_remains)
     xla.cache_clear()
 

@@ -31,13 +31,13 @@ from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import JitFunction, Program, Spec, jit_p, places_of, program_of
 from ..core.lowering import used_variables
-from ..core.staging import cache_of, remember, shapes_only
+from ..core.staging import shapes_only
 from ..core.traced import Call, Options, Tracing, by_place
 from ..core.tree import PyTreeDef, tree_structure
 from ..core.util import partition_list, split_list
 from ..pytree.arguments import ResolvedArgs, resolve_argnums
 from ..pytree.names import fun_signature, weak_arg_names
-from ..settings import trace_context
+from ..settings import cache_of, remember, trace_context
 from ..source import fun_name
 from ..text.cache_misses import Misses, misses
 from .jit_equations import OF_OPERANDS, UNSPECIFIED, passing_what_is_read
@@ -289,7 +289,7 @@ class PjitFunction(JitFunction):
 
     def clear_cache(self) -> None:
         """Forget what was traced and compiled for this function."""
-        super().clear_cache()
+        self._traces.clear()
         self._entries.clear()
 
     def explain_misses(self) -> Misses:

@@ -21,9 +21,9 @@ from ..checks.array import alive
 from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.jit import Program, buffer_of
-from ..core.staging import cache_of, remember
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..core.util import partition_list
+from ..settings import cache_of, remember
 from . import xla
 
 # ----------------------------------------------------------------------------------------------

@@ -113,6 +113,9 @@ def _differences(names: Callable, structure: Structure, new: _Signature, old: _S
 def _context_differences(new: int, old: int) -> Iterator[str]:
     """What tells apart the settings of two answers of `trace_context`."""
     values_of = {number: values for values, number in contexts.items()}
+    if not {new, old} <= values_of.keys():
+        yield "a rule has changed since, or the caches were cleared"
+        return
     values = itertools.zip_longest(traced_settings, values_of[new], values_of[old])
     for state, now, before in values:
         if now != before:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import errors
+from minijax import errors, settings
 from minijax.core import core
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -170,9 +170,9 @@ def test_types_are_worked_out_once_for_equal_parameters():
 def test_the_memory_of_types_is_bounded():
     p = Primitive("many")
     p.def_abstract_eval(lambda aval, *, n: aval)
-    for n in range(core._CACHE_LIMIT + 10):
+    for n in range(settings._CACHE_LIMIT + 10):
         p.out_aval((typeof(1),), {"n": n})
-    assert len(p.out_avals) <= core._CACHE_LIMIT
+    assert len(p.out_avals) <= settings._CACHE_LIMIT
 
 
 def test_errors_of_shape_rules_are_clean_and_not_remembered():

@@ -15,7 +15,6 @@ from ...core.api_util import ensure_index_tuple, flatten_axes, with_statics
 from ...core.boundary import api_boundary
 from ...core.core import eval_trace, state, typeof
 from ...core.jit import JitFunction
-from ...core.staging import cache_of
 from ...core.tree import tree_flatten, tree_leaves, tree_map
 from ...lax.shaping import expand_dims, squeeze
 from ...pytree.arguments import rebase_donate_argnums
@@ -25,6 +24,7 @@ from ...pytree.names import arg_names
 from ...runtime.devices import devices as all_devices
 from ...runtime.jit import jit
 from ...runtime.processes import local_devices, process_count
+from ...settings import cache_of
 from ...source import wraps
 from ..meshes.mesh import Mesh
 from ..meshes.sharding import IndivisibleError, NamedSharding
