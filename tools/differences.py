@@ -350,6 +350,8 @@ OTHERWISE: dict[str, list[str]] = {
     "squares solution is NaN; where the residual is 0, so is that of its square": [
         "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(3))[0].sum())(jnp.eye(3)[:, :2])",
         "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(2))[1].sum())(jnp.eye(2) * 2)"],
+    "JAX's polar decomposition is a loop, which has no reverse mode": [
+        "jax.grad(lambda a: jax.scipy.linalg.polar(a)[0][0, 1])(jnp.eye(2))"],
     "JAX's derivative of a wide matrix's R, with pivots, takes columns that were not permuted": [
         "jax.jvp(lambda x: jax.lax.linalg.qr(x, pivoting=True, full_matrices=False)[1], "
         "(jnp.array([[1.0, 2, 3], [3, 1, 1]]),), (jnp.array([[1.0, 0, 2], [0, 1, 0]]),))[1]"],

@@ -462,9 +462,10 @@ def _stepped_range(start, step, size, dtype, out_sharding):
     """`start + step * i`; in single precision for the narrower floating point types."""
     narrow = dtypes.issubdtype(dtype, np.floating) and dtypes.finfo(dtype).bits < 32
     working = np.dtype("float32") if narrow else dtype
-    line = broadcasted_iota(working, (max(0, size),), 0, out_sharding=out_sharding)
     start, step = (convert(of_any_size(x, working), working) for x in (start, step))
-    return convert(add(start, mul(step, line)), dtype)
+    # Without a name each array is freed as soon as the next one is made of it.
+    return convert(add(start, mul(step, broadcasted_iota(
+        working, (max(0, size),), 0, out_sharding=out_sharding))), dtype)
 
 
 @public

@@ -168,9 +168,30 @@ OTHERS = [
     ("linalg.lstsq(jnp.concatenate([a, a]), jnp.concatenate([v, 2 * v]))[:2]", ANY),
     ("linalg.pinv(a @ a.T)", normal(4, 2)), ("linalg.pinv(a)", ORTHONORMAL.T),
     ("linalg.lstsq(a, v)[1]", ANY),  # no residuals
+    ("scipy.polar(a)", np.eye(3)), ("scipy.polar(a, 'left')", ORTHONORMAL), ("scipy.polar(a)", complex_normal(2, 3)),
+    ("scipy.polar(a, 'left')", complex_normal(3, 3)),
 ]
 
 
 @pytest.mark.parametrize("row, a", OTHERS, ids=[row for row, _ in OTHERS])
 def test_other_factorizations(row, a):
     check(row, a)
+
+
+# Symmetric functions of eigenvalues and singular values that are equal: their first derivatives.
+EQUAL = [(row, a) for a in (np.eye(3), np.diag([1.0, 2, 2])) for row in (
+    "(linalg.eigvalsh(a) ** 3).sum()", "jnp.log(linalg.svdvals(a)).sum()", "linalg.eigvals(a).sum()")] + [
+    ("linalg.norm(a, 'nuc')", ORTHONORMAL), ("(linalg.svdvals(a) ** 2).sum()", of_rank(1, 3)),
+    ("(linalg.svdvals(a) ** 2).sum()", np.zeros((2, 3)))]
+
+
+@pytest.mark.parametrize("row, a", EQUAL, ids=[row for row, _ in EQUAL])
+def test_equal_values(row, a):
+    check(row, a, order=1)
+
+
+@pytest.mark.parametrize("row", [
+    "linalg.eigh(a).eigenvectors", "linalg.svd(a).U", "jax.grad(lambda a: (linalg.eigvalsh(a) ** 3).sum())(a)"])
+def test_no_derivatives_of_vectors_of_equal_values(row):
+    """The values do not determine the vectors: no number would be right."""
+    assert np.isnan(jax.jacobian(lambda a: eval(row, NAMES | {"a": a, "jax": jax}))(np.eye(2))).any()

@@ -67,6 +67,8 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
 
     Returns:
       the eigenvectors, as columns, of the shape of `x`; the eigenvalues, shape `(..., n)`, real.
+      If some of these are equal, the derivatives of the vectors, and the second derivatives of the
+      values, are NaN: the matrix does not determine the vectors.
 
     Raises:
       ValueError, TypeError: matrices that are not square; integers, if not symmetrized.

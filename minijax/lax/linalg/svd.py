@@ -73,6 +73,7 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True,
 
     Returns:
       U, the singular values s in descending order (real, shape `(..., min(m, n))`) and Vᴴ; or s.
+      If some values are equal, the derivatives of the vectors, and the second ones of s, are NaN.
 
     Raises:
       TypeError: another dtype.

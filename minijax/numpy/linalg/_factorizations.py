@@ -183,7 +183,8 @@ def eigvals(a):
     """The eigenvalues of square matrices, complex and in no particular order.
 
     Args:
-      a: matrices `(…, n, n)`.
+      a: matrices `(…, n, n)`. Where the eigenvectors are not independent, as in a Jordan block, the
+        derivatives are no numbers of use: the eigenvalues move infinitely fast.
 
     Raises:
       ValueError: matrices that are not square.

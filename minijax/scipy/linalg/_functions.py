@@ -7,10 +7,11 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.api import jvp
+from ...core.api import jvp, stop_gradient
 from ...core.boundary import public
 from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
+from ...custom_rules import custom_jvp, custom_linear_solve
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
 from ...lax.control_flow.scan import scan
@@ -282,7 +283,40 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
 
 @default_matmul_precision("float32")
 def _polar(side, a):
+    is_wide = a.shape[0] < a.shape[1]
+    u, p = _polar_of_columns(a.T.conj() if is_wide else a)
+    if (side == "left") != is_wide:
+        p = u @ p @ u.T.conj()
+    return u.T.conj() if is_wide else u, p
+
+
+@custom_jvp
+def _polar_of_columns(a):
+    """U and P with U P = a, which has at least as many rows as columns."""
     u, s, vh = lax_linalg.svd(a, full_matrices=False)
-    s = s.astype(typeof(u).dtype)
-    positive = (vh.T.conj() * s) @ vh if side == "right" else (u * s) @ u.T.conj()
-    return u @ vh, positive
+    return u @ vh, (vh.T.conj() * s.astype(typeof(u).dtype)) @ vh
+
+
+@_polar_of_columns.defjvp
+@default_matmul_precision("float32")
+def _polar_jvp(primals, tangents):
+    """With U̇ = U Z + …, where Z = -Zᴴ: P Z + Z P = Uᴴ ȧ - ȧᴴ U. It has no differences of singular
+    values, so that they may be equal, as in an orthogonal matrix. JAX's is a loop, which has no
+    reverse mode."""
+    (a,), (t,) = primals, tangents
+    u, p = _polar_of_columns(a)
+    along = u.T.conj() @ t
+    z = _commuted(p, along - along.T.conj())
+    across = linalg.solve(p.T, (t - u @ along).T).T if a.shape[0] > a.shape[1] else 0
+    return (u, p), (u @ z + across, along - z @ p)
+
+
+def _commuted(p, r):
+    """Z with P Z + Z P = R, for positive definite P: in the eigenvectors of P, by elements."""
+    w, v = linalg.eigh(stop_gradient(p))
+
+    def solve(_, r):
+        return v @ (v.T.conj() @ r @ v / (w[:, None] + w)) @ v.T.conj()
+
+    return custom_linear_solve(lambda z: p @ z + z @ p, r, solve,
+                               lambda _, r: solve(_, r.conj()).conj())
