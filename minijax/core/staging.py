@@ -247,8 +247,9 @@ def shaped_abstractify(x) -> ShapedArray:
     """The type of an argument, which may be any object with `shape` and `dtype`."""
     if isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "aval") or not hasattr(x, "dtype"):
         return typeof(x)
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False),
-                       getattr(x, "placement", None))
+    dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
+    weak_type, placement = getattr(x, "weak_type", False), getattr(x, "placement", None)
+    return ShapedArray(x.shape, dtype, weak_type, placement)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -443,3 +443,20 @@ def test_the_kind_of_numbers_is_that_of_the_call(outer, inner):
         return run
 
     both(program)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda jx, f, struct: jx.eval_shape(f, struct).shape,
+    lambda jx, f, struct: jx.make_jaxpr(f)(struct).out_avals[0].shape,
+    lambda jx, f, struct: jx.jit(f).lower(struct).out_info.shape,
+    lambda jx, f, struct: jx.jit(f).lower(struct).compile()(jx.random.key(3)),
+    lambda jx, f, struct: str(jx.eval_shape(jx.random.split, struct)),
+], ids=["eval_shape", "make_jaxpr", "lower", "compile", "split"])
+def test_the_type_of_a_key_stands_for_a_key(ask):
+    def program(jx):
+        def normal(key):
+            return jx.random.normal(key, (3,))
+
+        return lambda: ask(jx, normal, jx.ShapeDtypeStruct((), jx.random.key(0).dtype))
+
+    both(program)
