@@ -26,6 +26,7 @@ def generated() -> Iterator[tuple[str, str]]:
     yield "atlas.md", _atlas()
     yield "differences.md", _differences()
     yield "extensions.md", _extensions(paths)
+    yield "wrong_in_jax.md", _wrong_in_jax()
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
@@ -132,6 +133,16 @@ What is left out, and what is done otherwise, on purpose, with the reason. A tes
 public names of both libraries, and fails on a missing one that is not in this list.
 
 {differences.page()}
+"""
+
+
+def _wrong_in_jax() -> str:
+    """Appendix F: what JAX computes wrongly, and we do not."""
+    from tools import wrong_in_jax
+
+    return f"""# Appendix F: where JAX is wrong, and what we do
+
+{wrong_in_jax.page()}
 """
 
 
