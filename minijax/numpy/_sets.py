@@ -43,13 +43,16 @@ _HINT = ("The size of the result depends on the values of the array: to use it u
          "other transformations, say `size=`.")
 
 
-def _known(name: str, *args):
-    return [ensure_known(x, f"The error arose in jnp.{name}(). {_HINT}") for x in args]
+def _known(name: str, x):
+    return ensure_known(x, f"The error arose in jnp.{name}(). {_HINT}")
 
 
-def _known_size(name: str, size):
-    return None if size is None else concrete_or_error(
-        operator.index, size, f"The error arose for the size argument of jnp.{name}().")
+def _sized(name: str, size, *args):
+    """The number of results, and the arguments, whose values must be known if there is none."""
+    if size is None:
+        return None, *(_known(name, x) for x in args)
+    why = f"The error arose for the size argument of jnp.{name}()."
+    return concrete_or_error(operator.index, size, why), *args
 
 
 # ----------------------------------------------------------------------------------------------
@@ -83,10 +86,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False,
     >>> values.tolist(), counts.tolist()
     ([1, 3], [1, 2])
     """
-    ar = ensure_arraylike("unique", ar)
-    size = _known_size("unique", size)
-    if size is None:
-        (ar,) = _known("unique", ar)
+    size, ar = _sized("unique", size, ensure_arraylike("unique", ar))
     x, along = (ravel(ar), 0) if axis is None else (ar, canonical_axis(axis, ar.ndim))
     found = _Unique(x, along, equal_nan, size, fill_value)
     outs = [found.values()]
@@ -293,11 +293,9 @@ def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
     >>> union1d(jnp.array([3, 1]), jnp.array([1, 2])).tolist()
     [1, 2, 3]
     """
-    ar1, ar2 = ensure_arraylikes("union1d", ar1, ar2)
-    if size is None:
-        ar1, ar2 = _known("union1d", ar1, ar2)
+    size, ar1, ar2 = _sized("union1d", size, *ensure_arraylikes("union1d", ar1, ar2))
     both = concatenate([*map(ravel, promote_dtypes(ar1, ar2))], 0)
-    return unique(both, size=_known_size("union1d", size), fill_value=fill_value)
+    return unique(both, size=size, fill_value=fill_value)
 
 
 @public
@@ -316,10 +314,8 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     >>> setdiff1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [3]
     """
-    ar1, ar2 = map(ravel, ensure_arraylikes("setdiff1d", ar1, ar2))
-    size = _known_size("setdiff1d", size)
-    if size is None:
-        ar1, ar2 = _known("setdiff1d", ar1, ar2)
+    size, ar1, ar2 = _sized(
+        "setdiff1d", size, *map(ravel, ensure_arraylikes("setdiff1d", ar1, ar2)))
     values, is_one = _distinct(ar1, assume_unique)
     is_one = is_one & _in1d(values, ar2, invert=True)
     found = _selected(values, is_one, size, 0 if fill_value is None else fill_value)
@@ -343,10 +339,8 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     >>> intersect1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [1]
     """
-    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arraylikes("intersect1d", ar1, ar2)))
-    size = _known_size("intersect1d", size)
-    if size is None:
-        ar1, ar2 = _known("intersect1d", ar1, ar2)
+    arrays = promote_dtypes(*ensure_arraylikes("intersect1d", ar1, ar2))
+    size, ar1, ar2 = _sized("intersect1d", size, *map(ravel, arrays))
     first, second = _first_places(ar1), _first_places(ar2)
     values = ar1[first]
     is_one = _starts_run(values) & _in1d(values, ar2, False, "binary_search")
@@ -369,10 +363,8 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     >>> setxor1d(jnp.array([3, 1, 1]), jnp.array([1, 2])).tolist()
     [2, 3]
     """
-    ar1, ar2 = map(ravel, promote_dtypes(*ensure_arraylikes("setxor1d", ar1, ar2)))
-    size = _known_size("setxor1d", size)
-    if size is None:
-        ar1, ar2 = _known("setxor1d", ar1, ar2)
+    arrays = promote_dtypes(*ensure_arraylikes("setxor1d", ar1, ar2))
+    size, ar1, ar2 = _sized("setxor1d", size, *map(ravel, arrays))
     parts = []
     for one, other in ((ar1, ar2), (ar2, ar1)):
         values, is_one = _distinct(one, assume_unique)
