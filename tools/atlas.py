@@ -90,8 +90,7 @@ def _library_modules() -> Iterator:
 
 def columns() -> dict[str, Callable[[Primitive], bool]]:
     """Each rule's name, and how to see whether a primitive has it."""
-    from minijax.core import batching as batching
-    from minijax.core import forward, lowering, partial_eval, transposition
+    from minijax.core import batching as batching, forward, lowering, partial_eval, transposition
     from minijax.parallel.types.sharding_rules import sharding_rules, stated
 
     return {

@@ -9,8 +9,7 @@ import threading
 import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
-from minijax.core import dtypes
-from minijax.core import primitives as lax
+from minijax.core import dtypes, primitives as lax
 from minijax.core.array import def_numpy
 from minijax.core.core import (
     Primitive,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minijax import lax
-from minijax.core.batching import BatchTracer, bdim_at_front, primitive_batchers
-from minijax.core.batching import moveaxis as front
+from minijax.core.batching import BatchTracer, bdim_at_front, moveaxis as front, primitive_batchers
 from minijax.core.core import typeof
 
 

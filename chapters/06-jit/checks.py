@@ -9,8 +9,7 @@ import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
 from minijax import jit, jvp, make_jaxpr
-from minijax.core import lowering
-from minijax.core import primitives as lax
+from minijax.core import lowering, primitives as lax
 from minijax.core.array import as_array
 from minijax.core.core import Primitive
 from minijax.core.jaxpr import eval_jaxpr

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from minijax import lax, tree_util
-from minijax import numpy as jnp  # noqa: F401  (for your answers)
+from minijax import lax, numpy as jnp, tree_util  # noqa: F401  (jnp is for your answers)
 from minijax.core.core import current_trace, new_trace, typeof
 from minijax.lax.control_flow.parts import PartsTrace
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minijax import jit, jvp, lax, tree_util
-from minijax import numpy as jnp
+from minijax import jit, jvp, lax, numpy as jnp, tree_util
 from minijax.core.core import current_trace, new_trace, typeof
 from minijax.core.forward import Zero
 from minijax.extend.core import Primitive

@@ -7,8 +7,7 @@ from unittest import mock
 import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
-from minijax import grad, jit, make_jaxpr, vjp, vmap
-from minijax import numpy as jnp
+from minijax import grad, jit, make_jaxpr, numpy as jnp, vjp, vmap
 
 F = np.float32
 X = np.array([5.0, 6.0, 7.0, 8.0], F)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 
 
 def pair_without_join(above):

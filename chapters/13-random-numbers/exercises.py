@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from minijax import numpy as jnp
-from minijax import random, vmap
+from minijax import numpy as jnp, random, vmap
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from minijax import lax, random, vmap
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp, random, vmap
 from minijax.random.uniform import random_bits
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

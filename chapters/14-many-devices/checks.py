@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import grad, jit, lax, make_jaxpr, vmap
-from minijax import numpy as jnp
+from minijax import grad, jit, lax, make_jaxpr, numpy as jnp, vmap
 from minijax.parallel.meshes.mesh import AbstractMesh
 from minijax.parallel.meshes.partition_spec import P
 from minijax.parallel.meshes.sharding import NamedSharding

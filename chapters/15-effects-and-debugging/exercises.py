@@ -8,8 +8,7 @@ from collections import namedtuple
 import numpy as np  # noqa: F401  (these are for your answers)
 
 import minijax as jax  # noqa: F401
-from minijax import lax  # noqa: F401
-from minijax import numpy as jnp  # noqa: F401
+from minijax import lax, numpy as jnp  # noqa: F401
 from minijax.core.jaxpr import Literal  # noqa: F401
 
 Eqn = namedtuple("Eqn", ("out", "op", "inputs", "effect"))

@@ -7,8 +7,7 @@ from collections import namedtuple
 import numpy as np
 
 import minijax as jax
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 from minijax.core.jaxpr import Literal
 
 Eqn = namedtuple("Eqn", ("out", "op", "inputs", "effect"))

@@ -6,8 +6,7 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 import minijax
-from minijax import grad, jit, make_jaxpr, nn, tree, vmap
-from minijax import numpy as jnp
+from minijax import grad, jit, make_jaxpr, nn, numpy as jnp, tree, vmap
 from minijax.example_libraries import optimizers
 
 F = np.float32

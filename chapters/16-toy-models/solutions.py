@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from minijax import grad, lax, nn, tree, vmap
-from minijax import numpy as jnp
+from minijax import grad, lax, nn, numpy as jnp, tree, vmap
 
 
 def gradient_lengths(loss, p, xs, ys):

@@ -15,8 +15,7 @@ import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
-from minijax.sharding import NamedSharding
-from minijax.sharding import PartitionSpec as P
+from minijax.sharding import NamedSharding, PartitionSpec as P
 
 SIZES = (16, 64, 64, 4)
 BATCH = 64

@@ -17,8 +17,7 @@ import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
-from minijax.sharding import NamedSharding
-from minijax.sharding import PartitionSpec as P
+from minijax.sharding import NamedSharding, PartitionSpec as P
 
 WIDTH, HEADS, HEAD, HIDDEN = 32, 8, 4, 128
 BATCH, LENGTH = 8, 12

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import UnexpectedTracerError
 from . import core
-from .core import EMPTY_CONDITION, escaped
-from .core import index as index  # of arrays and of tracers: the same
+from .core import EMPTY_CONDITION, escaped, index as index
 from .tracebacks import hide_frames
 
 

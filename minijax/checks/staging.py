@@ -15,8 +15,7 @@ from ..text.differences import Structure
 from ..text.locations import format_location, is_user_function, new_source_info
 from ..text.origins import argument_name
 from .arguments import distinct_references, references_apart
-from .core import escaped
-from .core import leaks as leaks  # of all traces: the same
+from .core import escaped, leaks as leaks
 from .tree import check_static_hashable
 from .typecheck import check_jaxpr
 

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from . import launch as launching
-from . import learn as learning
-from . import run as running
+from . import launch as launching, learn as learning, run as running
 from .errors import Failure
 
 EXAMPLES = """\

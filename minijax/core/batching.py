@@ -20,8 +20,7 @@ import numpy as np
 
 from ..checks import core as checks
 from ..source import user_location
-from . import core
-from . import primitives as lax
+from . import core, primitives as lax
 from .avals import vary_like
 from .core import Primitive, RuleTable, ShapedArray, Trace, Tracer, typeof
 from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose

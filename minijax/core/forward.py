@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import core, dtypes
-from . import primitives as lax
+from . import core, dtypes, primitives as lax
 from .avals import vary_like
 from .core import Primitive, RuleTable, ShapedArray, Trace, Tracer, typeof
 from .extension import Printed

@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import lowering as hlo
-from . import primitives as lax
+from . import lowering as hlo, primitives as lax
 from .lowering import Body, Value
 
 

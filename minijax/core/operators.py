@@ -22,8 +22,7 @@ import numpy as np
 
 from ..checks import operators as checks
 from ..checks.tracebacks import hide_frames
-from . import dtypes
-from . import primitives as lax
+from . import dtypes, primitives as lax
 from .array import direct_binary, is_arraylike, quiet
 from .core import ArrayMethods, ShapedArray, install_methods, typeof
 

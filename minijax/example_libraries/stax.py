@@ -21,8 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import nn, random
-from .. import numpy as jnp
+from .. import nn, numpy as jnp, random
 from ..checks.sequences import iterable
 from ..core.boundary import public
 from ..lax import elementwise as lax

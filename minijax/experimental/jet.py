@@ -43,21 +43,13 @@ from ..lax import (
     complex_numbers,
     convolution,
     cumulative,
+    elementwise as lax,
+    fourier as fft,
+    gathering as gather,
+    scattering as scatter,
     shaping,
     slicing,
     trigonometric,
-)
-from ..lax import elementwise as lax
-from ..lax import (
-    fourier as fft,
-)
-from ..lax import (
-    gathering as gather,
-)
-from ..lax import (
-    scattering as scatter,
-)
-from ..lax import (
     windowed_reductions as reduce_window,
 )
 from ..lax.control_flow.parts import PartsTrace as _PartsTrace

@@ -25,8 +25,7 @@ from ..core.core import ArrayMethods, Tracer, state, typeof
 from ..core.extension import Extension, register
 from ..core.primitives import constant, convert, ensure_array
 from ..errors import NonConcreteBooleanIndexError
-from . import elementwise as prim
-from . import indexing
+from . import elementwise as prim, indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, result_type

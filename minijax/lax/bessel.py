@@ -15,8 +15,7 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.forward import defjvp2
-from . import elementwise as lax
-from . import rounding
+from . import elementwise as lax, rounding
 from .families import chlo_rule, lower_program
 from .selection import select
 from .shaping import full_like

@@ -19,8 +19,7 @@ from ..core.core import ShapedArray, Tracer, typeof
 from ..core.evaluation import divide
 from ..core.forward import asked_jvps, broadcast_tangent, defjvp2, primitive_jvps
 from ..core.jaxpr import Literal
-from ..core.lowering import cast_rule, emit, nary_rule, register_lowering
-from ..core.lowering import convert as emit_convert
+from ..core.lowering import cast_rule, convert as emit_convert, emit, nary_rule, register_lowering
 from ..core.primitives import (
     INEXACT,
     NUMBER,

@@ -18,8 +18,7 @@ from ..core.core import ShapedArray, typeof
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..runtime.dispatch import def_numpy_or_xla
-from . import complex_numbers
-from . import elementwise as prim
+from . import complex_numbers, elementwise as prim
 from .dtypes import to_complex_dtype
 from .families import deflinear2
 from .shaping import expand_dims, full

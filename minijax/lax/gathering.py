@@ -14,8 +14,7 @@ from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
-from . import bitwise, windows
-from . import elementwise as prim
+from . import bitwise, elementwise as prim, windows
 from .cutting import concatenate
 from .families import lower_fun
 from .reductions import reduce_and

@@ -18,8 +18,7 @@ from ..checks import operators as checks
 from ..checks.array import numeric
 from ..checks.core import escaped
 from ..checks.tracebacks import hide_frames
-from ..core import dtypes
-from ..core import primitives as prim
+from ..core import dtypes, primitives as prim
 from ..core.array import Array, is_arraylike
 from ..core.boundary import public
 from ..core.core import (
@@ -39,13 +38,11 @@ from ..core.operators import (
     general,
     install_binary_operators,
     is_bool,
+    negative as negative,
     positive,
     promote_args,
     unary_function,
     with_own_arrays,
-)
-from ..core.operators import (
-    negative as negative,
 )
 from ..core.primitives import (
     canonical_axis,

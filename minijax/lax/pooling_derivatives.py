@@ -29,8 +29,7 @@ from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
 from .bitwise import or_p
 from .control_flow.common import op_with_regions
-from .cutting import pad
-from .cutting import slice as static_slice
+from .cutting import pad, slice as static_slice
 from .families import all_at_front, lower_fun
 from .reducing import combining_region, int_array, pads_text
 from .reductions import highest, lowest

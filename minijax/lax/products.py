@@ -9,8 +9,7 @@ import numpy as np
 
 from ..core.boundary import public
 from ..core.core import typeof
-from ..core.evaluation import convert, like_xla, multiply_matrices
-from ..core.evaluation import dot_general as evaluate
+from ..core.evaluation import convert, dot_general as evaluate, like_xla, multiply_matrices
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
 from .out_shardings import bind_sharded

@@ -23,8 +23,7 @@ from ..core.primitives import convert
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
-from . import bitwise, reductions
-from . import elementwise as prim
+from . import bitwise, elementwise as prim, reductions
 from .control_flow.common import Region, evaluate_compiled, op_with_regions, region_arguments
 from .cutting import concatenate, slice_in_dim
 from .families import all_at_front

@@ -22,8 +22,7 @@ from ..core.transposition import deftranspose, is_undefined_primal
 from ..pytree.arguments import valid_jaxtype
 from ..runtime.dispatch import def_numpy_or_xla
 from ..text.naming import named
-from . import elementwise as prim
-from . import windows
+from . import elementwise as prim, windows
 from .complex_numbers import has_nan
 from .families import emit_region, lower_fun
 from .gathering import gather, gather_p

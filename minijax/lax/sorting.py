@@ -24,9 +24,7 @@ from ..core.lowering import (
     with_shape,
 )
 from ..core.primitives import canonical_axis
-from . import bitwise, complex_numbers
-from . import dtypes as dtypes_of_lax
-from . import elementwise as prim
+from . import bitwise, complex_numbers, dtypes as dtypes_of_lax, elementwise as prim
 from .families import emit_region, lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims

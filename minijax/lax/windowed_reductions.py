@@ -28,8 +28,7 @@ from ..core.tree import tree_flatten
 from ..core.util import split_list
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
-from . import elementwise as prim
-from . import reductions
+from . import elementwise as prim, reductions
 from .control_flow.common import op_with_regions
 from .cutting import pad
 from .families import all_at_front

@@ -13,8 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import numpy as jnp
-from .. import random
+from .. import numpy as jnp, random
 from ..core import dtypes
 from ..core.boundary import public
 from ..lax.out_shardings import call_sharded

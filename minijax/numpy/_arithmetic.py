@@ -6,8 +6,7 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import integer_pow_p
-from ..lax import bitwise, operators, rounding
-from ..lax import elementwise as lax
+from ..lax import bitwise, elementwise as lax, operators, rounding
 from ..lax.dtypes import result_type
 from ..lax.operators import known_integer, subtract
 from ..lax.selection import select

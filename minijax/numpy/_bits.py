@@ -5,8 +5,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.primitives import convert
 from ..custom_rules import custom_jvp
-from ..lax import bits
-from ..lax import elementwise as lax
+from ..lax import bits, elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.cutting import pad
 from ..lax.shaping import expand_dims, full_like

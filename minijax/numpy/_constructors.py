@@ -35,10 +35,10 @@ from ..lax.shaping import (
     converted_on,
     copy_p,
     expand_dims,
+    full as lax_full,
+    full_like as lax_full_like,
     on_device,
 )
-from ..lax.shaping import full as lax_full
-from ..lax.shaping import full_like as lax_full_like
 from ..text.naming import named
 from ._arguments import (
     canonical_shape,

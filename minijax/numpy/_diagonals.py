@@ -10,8 +10,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.primitives import convert
-from ..lax import cutting
-from ..lax import shaping as lax
+from ..lax import cutting, shaping as lax
 from ..lax.compile_time import dimension_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import (

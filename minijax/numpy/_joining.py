@@ -6,8 +6,7 @@ from ..core.api import vmap
 from ..core.array import Array
 from ..core.boundary import public
 from ..core.operators import with_own_arrays
-from ..lax import cutting
-from ..lax import shaping as lax
+from ..lax import cutting, shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.sizes import size_along
 from ..lax.stacking import stack_p, unstack_p

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.boundary import public
-from ..lax import bitwise, complex_numbers
-from ..lax import elementwise as lax
+from ..lax import bitwise, complex_numbers, elementwise as lax
 from ..text.naming import named
 from ._arguments import (
     check_mask,

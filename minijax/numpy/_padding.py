@@ -7,8 +7,7 @@ import numpy as np
 from ..core.boundary import public
 from ..core.primitives import convert
 from ..core.tree import tree_map
-from ..lax import cutting
-from ..lax import shaping as lax
+from ..lax import cutting, shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..lax import elementwise as lax
-from ..lax import rounding
+from ..lax import elementwise as lax, rounding
 from ..lax.dtypes import default_int_dtype, result_type
 from ..lax.gathering import gather
 from ..lax.out_shardings import shardable

@@ -10,9 +10,7 @@ from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import ArrayMethods, Primitive, state, typeof
 from ..core.primitives import div, reduce_sum_p
-from ..lax import bitwise, complex_numbers
-from ..lax import elementwise as lax
-from ..lax import reductions as red
+from ..lax import bitwise, complex_numbers, elementwise as lax, reductions as red
 from ..lax.dtypes import (
     default_int_dtype,
     default_uint_dtype,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..core import dtypes
 from ..core.boundary import public
-from ..lax import cumulative
-from ..lax import elementwise as lax
+from ..lax import cumulative, elementwise as lax
 from ..lax.cutting import concatenate
 from ..lax.shaping import full, reshape
 from ..text.naming import named

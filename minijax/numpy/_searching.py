@@ -18,9 +18,7 @@ from ..core.avals import vary_like
 from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import convert
-from ..lax import bitwise, complex_numbers
-from ..lax import elementwise as lax
-from ..lax import reductions as red
+from ..lax import bitwise, complex_numbers, elementwise as lax, reductions as red
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
 from ..lax.cutting import concatenate

@@ -11,14 +11,11 @@ from ..core.boundary import public
 from ..core.dtypes import lattice_result_type
 from ..core.operators import with_own_arrays
 from ..core.primitives import convert
-from ..lax import cutting, tiling
-from ..lax import shaping as lax
+from ..lax import cutting, shaping as lax, tiling
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
-from ..lax.elementwise import max as lax_max
-from ..lax.elementwise import sub
-from ..lax.operators import matrix_transpose as _matrix_transpose
-from ..lax.operators import reshape_method
+from ..lax.elementwise import max as lax_max, sub
+from ..lax.operators import matrix_transpose as _matrix_transpose, reshape_method
 from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.sizes import integers, size_along

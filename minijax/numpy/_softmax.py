@@ -9,8 +9,7 @@ from ..core.boundary import public
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, stop_gradient_p
 from ..custom_rules import custom_jvp
-from ..lax import elementwise as lax
-from ..lax import rounding
+from ..lax import elementwise as lax, rounding
 from ..lax.selection import select
 from ..lax.shaping import expand_dims, full_like
 from ..settings import add_traced, bool_state

@@ -7,8 +7,7 @@ from ..core.core import typeof
 from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype, to_complex_dtype
 from ..lax.shaping import broadcasted_iota, full, rev
-from ..lax.sorting import sort as lax_sort
-from ..lax.sorting import top_k
+from ..lax.sorting import sort as lax_sort, top_k
 from ._arguments import canonical_axis, complex_input, convert, ensure_arraylike, user_dtype
 from ._shaping import ravel, swapaxes
 from ._staged import staged

@@ -11,17 +11,14 @@ from ..core.core import typeof
 from ..core.operators import with_own_arrays
 from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
-from ..lax import bitwise, complex_numbers
-from ..lax import elementwise as lax
+from ..lax import bitwise, complex_numbers, elementwise as lax
 from ..lax.compile_time import concrete_or_error, is_concrete
 from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype, to_floating_dtype
 from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum
 from ..lax.reductions import argmax_p
-from ..lax.selection import select as lax_select
-from ..lax.selection import select_n
-from ..lax.shaping import expand_dims as lax_expand_dims
-from ..lax.shaping import full_like
+from ..lax.selection import select as lax_select, select_n
+from ..lax.shaping import expand_dims as lax_expand_dims, full_like
 from ..lax.sizes import canonical_shape
 from ..lax.stacking import stack_p
 from ..settings import numpy_dtype_promotion, numpy_rank_promotion

@@ -4,8 +4,7 @@ import functools
 from collections.abc import Callable
 
 from ..core.boundary import public
-from ..lax.staged import compiled as compiled
-from ..lax.staged import staged as staged
+from ..lax.staged import compiled as compiled, staged as staged
 from ._arguments import user_dtype
 
 

@@ -18,11 +18,8 @@ from ..core import dtypes
 from ..core.api import eval_shape, vmap
 from ..core.boundary import public
 from ..core.core import state, typeof
-from ..lax import operators
-from ..lax import reductions as red
-from ..lax.bitwise import bitwise_and as and_bits
-from ..lax.bitwise import bitwise_or as or_bits
-from ..lax.bitwise import bitwise_xor as xor_bits
+from ..lax import operators, reductions as red
+from ..lax.bitwise import bitwise_and as and_bits, bitwise_or as or_bits, bitwise_xor as xor_bits
 from ..lax.control_flow.scan import scan
 from ..lax.indexing import as_tuple
 from ..lax.shaping import full

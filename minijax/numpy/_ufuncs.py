@@ -10,9 +10,7 @@ from ..core.array import direct_unary
 from ..core.boundary import public
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import cos_p, exp_p, log_p, sin_p, tanh_p
-from ..lax import bitwise, complex_numbers, rounding
-from ..lax import elementwise as lax
-from ..lax import trigonometric as trig
+from ..lax import bitwise, complex_numbers, elementwise as lax, rounding, trigonometric as trig
 from ..lax.bits import bitcast_convert_type
 from ..lax.bitwise import and_p, or_p
 from ..lax.dtypes import default_float_dtype

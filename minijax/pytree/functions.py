@@ -5,8 +5,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ..checks import sequences
-from ..checks import tree as checks
+from ..checks import sequences, tree as checks
 from ..core import tree as trees
 from ..core.boundary import public
 from ..core.tree import (

@@ -12,8 +12,7 @@ from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
-from ..lax import elementwise as lax
-from ..lax import rounding
+from ..lax import elementwise as lax, rounding
 from ..lax.compile_time import concrete_or_error
 from ..lax.gathering import gather
 from ..lax.operators import check_arraylike

@@ -13,8 +13,7 @@ from .. import numpy as jnp
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.primitives import convert, stop_gradient_p
-from ..lax import elementwise as lax
-from ..lax import rounding
+from ..lax import elementwise as lax, rounding
 from ..lax.bits import nextafter
 from ..lax.out_shardings import shardable
 from ..lax.selection import select

@@ -11,8 +11,7 @@ from ..core.boundary import public
 from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import convert
-from ..lax import elementwise as lax
-from ..lax import rounding
+from ..lax import elementwise as lax, rounding
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.cumulative import cumsum

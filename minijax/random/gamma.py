@@ -14,8 +14,7 @@ from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
 from ..core.lowering import register_lowering
 from ..core.primitives import convert
-from ..lax import bitwise
-from ..lax import elementwise as lax
+from ..lax import bitwise, elementwise as lax
 from ..lax.control_flow.map import map as loop_map
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.families import all_at_front, lower_fun

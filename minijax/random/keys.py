@@ -24,8 +24,7 @@ from ..core.forward import defjvp_zero
 from ..core.lowering import Value, register_lowering, stored, tensor_type
 from ..core.primitives import elementwise_shape
 from ..core.staging import jaxpr_of
-from ..lax import bitwise
-from ..lax import elementwise as lax
+from ..lax import bitwise, elementwise as lax
 from ..lax.bits import bitcast_convert_type_p
 from ..lax.complex_numbers import complex_p, imag_p, real_p
 from ..lax.cutting import index_in_dim

@@ -11,8 +11,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.core import ShapedArray, typeof
 from ..core.primitives import convert
-from ..lax import bitwise
-from ..lax import elementwise as lax
+from ..lax import bitwise, elementwise as lax
 from ..lax.cutting import concatenate, index_in_dim, slice_in_dim
 from ..lax.selection import select
 from ..lax.shaping import full_like, iota_p, reshape

@@ -8,8 +8,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.primitives import convert
-from ..lax import bitwise
-from ..lax import elementwise as lax
+from ..lax import bitwise, elementwise as lax
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike

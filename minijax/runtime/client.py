@@ -20,8 +20,7 @@ import weakref
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax, xla_client
-from jaxlib import version as _jaxlib_version
+from jaxlib import _jax, version as _jaxlib_version, xla_client
 
 from ..core.core import ShapedArray
 from ..core.extension import hooks

@@ -26,8 +26,7 @@ from ..core.extension import hooks
 from ..errors import JaxRuntimeError
 from . import client, settings
 from .client import Device, Executable, XlaRuntimeError, backend, our_error
-from .interruptions import load as load_module
-from .interruptions import undisturbed
+from .interruptions import load as load_module, undisturbed
 from .platforms import accelerators, canonical_platform
 from .wrong_programs import avoiding_flags
 

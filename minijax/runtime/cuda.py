@@ -99,8 +99,8 @@ def _extension(version) -> Any:
 
 def _check_release(version):
     """Complain if the plugin was made for another release of jaxlib: C++ has no defence then."""
-    from importlib.metadata import PackageNotFoundError  # takes time to load
-    from importlib.metadata import version as release_of
+    # It takes time to load.
+    from importlib.metadata import PackageNotFoundError, version as release_of
 
     package = f"jax-cuda{version}-pjrt"
     try:

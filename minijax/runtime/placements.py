@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.extension import Extension, register
-from ..core.placements import Placements
-from ..core.placements import placements as placements
+from ..core.placements import Placements, placements as placements
 
 
 class AllPlacements(Placements):

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core.boundary import public
-from ..lax import complex_numbers
-from ..lax import elementwise as lax
+from ..lax import complex_numbers, elementwise as lax
 from ..lax.cutting import concatenate, pad, slice_in_dim
 from ..lax.shaping import expand_dims, full, rev
 from ..numpy import fft

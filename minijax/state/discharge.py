@@ -26,11 +26,9 @@ from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.shaping import copy_p
-from ..parallel.programs.shard_map_primitive import _scope_of as scope_of
-from ..parallel.programs.shard_map_primitive import inside, shard_map_p
+from ..parallel.programs.shard_map_primitive import _scope_of as scope_of, inside, shard_map_p
 from ..parallel.types.varying_axes import varying, varying_axes
-from . import checks
-from . import primitives as prim
+from . import checks, primitives as prim
 from .effects import places_of_operands
 from .indexing import accumulate, read, write
 from .primitives import inner_type

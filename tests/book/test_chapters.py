@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from weaver import examples, listings
-from weaver import pages as site_pages
+from weaver import examples, listings, pages as site_pages
 from weaver.__main__ import check, pages
 from weaver.extension import parse_listing
 

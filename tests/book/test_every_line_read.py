@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from weaver import examples
-from weaver import tiny as site
+from weaver import examples, tiny as site
 
 from tests.book.tiny_programs import tiny
 

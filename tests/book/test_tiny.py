@@ -13,8 +13,7 @@ from pathlib import Path
 import markdown
 import numpy as np
 import pytest
-from weaver import notebooks
-from weaver import tiny as site
+from weaver import notebooks, tiny as site
 from weaver.live import not_in_micropython
 
 from chapters.toy_models import digits

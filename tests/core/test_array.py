@@ -15,8 +15,7 @@ from minijax.core.array import Array, as_array, def_numpy
 from minijax.core.core import Primitive, Tracer, typeof
 from minijax.core.dtypes import float0
 from minijax.core.primitives import ensure_array, stop_gradient_p
-from minijax.lax import complex_numbers, cutting, reductions, selection, shaping
-from minijax.lax import elementwise as lax
+from minijax.lax import complex_numbers, cutting, elementwise as lax, reductions, selection, shaping
 from minijax.lax.shaping import copy_p
 from minijax.lax.stacking import unstack
 from tests.core.same import BFLOAT16, outcome, pair, same

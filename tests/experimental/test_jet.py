@@ -9,8 +9,7 @@ import pytest
 
 import minijax
 import minijax.experimental.jet
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 from tests.oracle import both
 from tests.oracle.primitives_table import ROWS, operands
 

@@ -14,13 +14,13 @@ import jaxlib.weakref_lru_cache as weakref_lru_cache
 from jaxlib._jax import pytree
 
 from minijax._src._names import wait_for_tokens
-from minijax.core.api_util import ensure_index as _ensure_index
-from minijax.core.api_util import ensure_index_tuple as _ensure_index_tuple
-from minijax.core.api_util import flatten_axes as _flatten_axes
-from minijax.core.jaxpr import ClosedJaxpr as _ClosedJaxpr
-from minijax.core.jaxpr import Jaxpr as _Jaxpr
-from minijax.core.tree import PyTreeDef as _PyTreeDef
-from minijax.core.tree import tree_leaves as _tree_leaves
+from minijax.core.api_util import (
+    ensure_index as _ensure_index,
+    ensure_index_tuple as _ensure_index_tuple,
+    flatten_axes as _flatten_axes,
+)
+from minijax.core.jaxpr import ClosedJaxpr as _ClosedJaxpr, Jaxpr as _Jaxpr
+from minijax.core.tree import PyTreeDef as _PyTreeDef, tree_leaves as _tree_leaves
 from minijax.debugging.monitoring import _durations, _events, _scalars, _time_spans
 from minijax.pytree.arguments import ensure_str_tuple as _ensure_str_tuple
 from minijax.remat import checkpoint_policies as _policies

@@ -9,16 +9,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 from minijax.core import api_util, staging, tree
 from minijax.core.api import eval_shape
 from minijax.core.core import ShapedArray, typeof
 from minijax.core.jit import jit
-from minijax.experimental.sparse import bcoo as bcoo_module
-from minijax.experimental.sparse import bcsr as bcsr_module
-from minijax.experimental.sparse import transform
-from minijax.experimental.sparse import util as util_module
+from minijax.experimental.sparse import (
+    bcoo as bcoo_module,
+    bcsr as bcsr_module,
+    transform,
+    util as util_module,
+)
 from minijax.experimental.sparse.bcoo import (
     bcoo_dot_general,
     bcoo_extract,

@@ -12,21 +12,11 @@ from minijax.core.tree import tree_map
 from minijax.state.discharge import discharge
 from minijax.state.functions import (
     RefView as TransformedRef,
-)
-from minijax.state.functions import (
     addupdate as ref_addupdate,
-)
-from minijax.state.functions import (
     freeze,
-    new_ref,
-)
-from minijax.state.functions import (
     get as ref_get,
-)
-from minijax.state.functions import (
+    new_ref,
     set as ref_set,
-)
-from minijax.state.functions import (
     swap as ref_swap,
 )
 from minijax.state.refs import AbstractRef

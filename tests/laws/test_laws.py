@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from tests.oracle import both
-from tests.oracle import subject as mj
+from tests.oracle import both, subject as mj
 from tests.oracle.composition import TRANSFORMS, compose
 from tests.oracle.programs import PROGRAMS
 from tests.oracle.random_programs import inputs, interpret, random_programs

@@ -13,8 +13,7 @@ import pickle
 import weakref
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minijax import pytree
 from tests.oracle import both, jax

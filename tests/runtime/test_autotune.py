@@ -13,9 +13,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.experimental import autotune
-from minijax.runtime import autotune as tuning
-from minijax.runtime import compilation_cache as cache
-from minijax.runtime import settings
+from minijax.runtime import autotune as tuning, compilation_cache as cache, settings
 from tests.processes import run
 
 X = np.random.default_rng(0).uniform(-1, 1, (200, 200)).astype(np.float32)

@@ -19,8 +19,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.core.extension import Extension, hooks, registered
 from minijax.experimental.compilation_cache import compilation_cache as facade
-from minijax.runtime import compilation_cache as cache
-from minijax.runtime import xla
+from minijax.runtime import compilation_cache as cache, xla
 from tests.oracle import jax
 
 jax_cache = jax.experimental.compilation_cache.compilation_cache

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.numpy.test_linalg import ARRAYS as MATRICES
-from tests.numpy.test_linalg import second_derivatives
+from tests.numpy.test_linalg import ARRAYS as MATRICES, second_derivatives
 from tests.oracle import both, subject
 from tests.oracle.calls import program, rows_of
 

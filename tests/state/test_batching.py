@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
-from tests.oracle import subject as jax
+from tests.oracle import both, subject as jax
 
 jnp = jax.numpy
 

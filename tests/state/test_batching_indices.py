@@ -11,8 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.oracle import both
-from tests.oracle import subject as jax
+from tests.oracle import both, subject as jax
 
 jnp = jax.numpy
 SHAPE, FIXED = (3, 4, 5), np.array([2, 0])

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
-from tests.oracle import subject as jax
+from tests.oracle import both, subject as jax
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 

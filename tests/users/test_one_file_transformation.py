@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 
 PATH = Path(__file__).parents[2] / "chapters" / "11-new-primitives" / "interval.py"
 _spec = importlib.util.spec_from_file_location("interval", PATH)

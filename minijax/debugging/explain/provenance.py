@@ -14,8 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ... import settings
-from ...core import jaxpr as jaxprs
-from ...core import staging, transposition
+from ...core import jaxpr as jaxprs, staging, transposition
 from ...core.core import Primitive
 from ...source import is_user_file
 from ..theatre.watched import watched_codes

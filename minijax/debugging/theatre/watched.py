@@ -5,8 +5,16 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from ...core import array, evaluation, forward, lowering, primitives, staging, transposition
-from ...core import batching as batching
+from ...core import (
+    array,
+    batching,
+    evaluation,
+    forward,
+    lowering,
+    primitives,
+    staging,
+    transposition,
+)
 from ...core.core import Trace
 from ...core.partial_eval import partial_eval_rules
 

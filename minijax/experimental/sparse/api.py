@@ -2,8 +2,5 @@
 
 from ._base import JAXSparse as JAXSparse
 from .bcoo import BCOO as BCOO
-from .bcsr import BCSR as BCSR
-from .bcsr import empty as empty
-from .bcsr import eye as eye
-from .transform import todense as todense
-from .transform import todense_p as todense_p
+from .bcsr import BCSR as BCSR, empty as empty, eye as eye
+from .transform import todense as todense, todense_p as todense_p

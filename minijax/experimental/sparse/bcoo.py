@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core.api import eval_shape
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks

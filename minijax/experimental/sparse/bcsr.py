@@ -15,8 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import lax, random
-from ... import numpy as jnp
+from ... import lax, numpy as jnp, random
 from .. import _sparse_checks as checks
 from ._base import JAXSparse, sparse_class
 from .bcoo import (

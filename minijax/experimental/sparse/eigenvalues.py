@@ -9,8 +9,7 @@ matrix of A in this basis then give the next X, and P is the part of it that is 
 from collections.abc import Callable
 from typing import Any
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core.core import typeof
 from ...core.jit import jit
 

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from .. import _sparse_checks as checks
 from ._base import JAXSparse
 from .util import padding_of, per_dimension, where_rows

@@ -14,8 +14,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core import api_util, batching, forward, jit, lowering, staging, transposition, tree
 from ...core.api import eval_shape
 from ...core.core import Primitive, RuleTable, ShapedArray, typeof

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core import api_util, tree
 from ...core.api import vmap
 from .. import _sparse_checks as checks
-from .._sparse_checks import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
-from .._sparse_checks import SparseEfficiencyError as SparseEfficiencyError
-from .._sparse_checks import SparseEfficiencyWarning as SparseEfficiencyWarning
+from .._sparse_checks import (
+    CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
+    SparseEfficiencyError as SparseEfficiencyError,
+    SparseEfficiencyWarning as SparseEfficiencyWarning,
+)
 
 Shape = tuple[int, ...]
 

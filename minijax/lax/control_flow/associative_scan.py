@@ -14,8 +14,7 @@ from ...core.core import typeof
 from ...core.primitives import canonical_axis, constant
 from ...core.tree import tree_flatten
 from ...pytree.paths import keystr, leaf_paths
-from .. import bitwise, cutting, shaping
-from .. import elementwise as lax
+from .. import bitwise, cutting, elementwise as lax, shaping
 
 
 @api_boundary

@@ -49,8 +49,7 @@ from ...core.util import merge_lists, partition_list
 from ...pytree.arguments import argument_avals
 from ...pytree.names import leaf_names
 from ...runtime.effect_sets import is_ordered
-from .. import elementwise as lax
-from .. import shaping
+from .. import elementwise as lax, shaping
 from ..compile_time import is_concrete
 from ..families import inline_in_scope
 from ..selection import select_n

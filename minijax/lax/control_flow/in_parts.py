@@ -21,8 +21,7 @@ from ...core.lowering import used_variables
 from ...core.primitives import reduce_sum_p
 from ...core.staging import jaxpr_of
 from ...runtime.settings import cpu_autotune
-from .. import bitwise, reductions
-from .. import elementwise as prim
+from .. import bitwise, elementwise as prim, reductions
 from ..shaping import full, reshape
 from .scan import scan
 

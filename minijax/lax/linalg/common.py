@@ -18,8 +18,7 @@ from ...core.primitives import all_weak, convert
 from ...lax.operators import true_divide
 from ...runtime.dispatch import apply_primitive
 from ...text.printing import pp_rules
-from .. import complex_numbers
-from .. import elementwise as prim
+from .. import complex_numbers, elementwise as prim
 from ..families import COMPLEX, FLOAT, all_at_front
 from ..precision import Precision
 from ..products import batch_matmul

@@ -9,8 +9,7 @@ from ...core.core import ShapedArray, typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import emit, register_lowering
 from ...core.primitives import convert
-from .. import complex_numbers
-from .. import elementwise as prim
+from .. import complex_numbers, elementwise as prim
 from ..dtypes import to_complex_dtype
 from ..reductions import argmax_p, reduce_sum
 from ..shaping import broadcasted_iota, expand_dims

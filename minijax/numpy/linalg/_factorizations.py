@@ -3,13 +3,11 @@
 from typing import Any, NamedTuple
 
 from ...core.boundary import public
-from ...lax import elementwise as lax
-from ...lax import rounding
+from ...lax import elementwise as lax, rounding
 from ...lax.linalg.cholesky import cholesky as lax_cholesky
 from ...lax.linalg.eig import eig as lax_eig
 from ...lax.linalg.eigh import eigh as lax_eigh
-from ...lax.linalg.qr import geqrf as lax_geqrf
-from ...lax.linalg.qr import qr as lax_qr
+from ...lax.linalg.qr import geqrf as lax_geqrf, qr as lax_qr
 from ...lax.linalg.svd import svd as lax_svd
 from ...lax.shaping import broadcasted_iota, rev
 from ...lax.sorting import sort

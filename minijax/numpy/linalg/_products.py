@@ -9,9 +9,7 @@ from ...lax.shaping import broadcast_to, transpose
 from ...lax.staged import staged
 from .. import _products as products
 from .._arguments import ensure_arraylike, ensure_arraylikes
-from .._diagonals import diagonal as diagonal_of_axes
-from .._diagonals import eye
-from .._diagonals import trace as trace_of_axes
+from .._diagonals import diagonal as diagonal_of_axes, eye, trace as trace_of_axes
 from .._einsum import einsum
 from ._solvers import inv
 

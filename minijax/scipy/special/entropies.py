@@ -8,8 +8,7 @@ from ... import numpy as jnp
 from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
-from ...lax import bitwise
-from ...lax import elementwise as lax
+from ...lax import bitwise, elementwise as lax
 from ...lax.selection import select
 from ...lax.shaping import full_like
 from ...numpy._arguments import constant_like, promote_numbers_inexact

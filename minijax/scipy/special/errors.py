@@ -9,8 +9,7 @@ from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
-from ...lax import elementwise as lax
-from ...lax import special as families
+from ...lax import elementwise as lax, special as families
 from ...lax.selection import select
 from ...numpy._arguments import constant_like, promote_numbers_inexact
 from ...runtime.jit import jit

@@ -11,8 +11,7 @@ from ...core import dtypes
 from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
-from ...lax import complex_numbers
-from ...lax import elementwise as lax
+from ...lax import complex_numbers, elementwise as lax
 from ...lax.dtypes import to_complex_dtype
 from ...lax.selection import select
 from ...lax.shaping import full_like

@@ -13,9 +13,13 @@ from ...core.api import jvp
 from ...core.boundary import public
 from ...core.core import typeof
 from ...custom_rules import custom_jvp
-from ...lax import elementwise as lax
-from ...lax import incomplete_beta, incomplete_gamma, rounding
-from ...lax import special as families
+from ...lax import (
+    elementwise as lax,
+    incomplete_beta,
+    incomplete_gamma,
+    rounding,
+    special as families,
+)
 from ...lax.compile_time import concrete_or_error
 from ...lax.dtypes import default_float_dtype
 from ...lax.shaping import expand_dims

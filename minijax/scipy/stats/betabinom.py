@@ -7,8 +7,7 @@
 import numpy as np
 
 from ... import numpy as jnp
-from ...lax import elementwise as lax
-from ...lax import rounding
+from ...lax import elementwise as lax, rounding
 from ...numpy._arguments import constant_like
 from ...runtime.jit import jit
 from ..special import betaln

@@ -4,8 +4,7 @@
 0.5
 """
 
-from ...lax import elementwise as lax
-from ...lax import rounding
+from ...lax import elementwise as lax, rounding
 from ...lax.incomplete_gamma import igamma
 from ...lax.special import lgamma
 from ._quantities import exponential, quantity

@@ -8,8 +8,7 @@ z = (x - loc) / scale.
 import numpy as np
 
 from ... import numpy as jnp
-from ...lax import bitwise
-from ...lax import elementwise as lax
+from ...lax import bitwise, elementwise as lax
 from ._quantities import exponential, quantity
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import numpy as jnp
-from ... import random
+from ... import numpy as jnp, random
 from ...core import dtypes
 from ...core.api import vmap
 from ...core.boundary import public

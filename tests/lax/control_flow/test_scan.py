@@ -11,18 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import minijax
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from tests.halves import check_halves
-from tests.oracle import both
-from tests.oracle import jax as real_jax
+from tests.oracle import both, jax as real_jax
 from tests.oracle.lax_table import CALLS, function
 from tests.oracle.primitives_table import operands
 
