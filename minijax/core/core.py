@@ -27,8 +27,7 @@ import numpy as np
 from ..checks import core as checks
 from ..checks.tracebacks import hide_frames
 from ..settings import cache_of, clear_caches, remember
-from .avals import ShapedArray as ShapedArray
-from .avals import typeof as typeof
+from .avals import ShapedArray as ShapedArray, typeof as typeof
 from .extension import Printed, hooks, text
 from .placements import placements
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 from minijax.interpreters import mlir
 from tests.oracle.programs import PROGRAMS
 

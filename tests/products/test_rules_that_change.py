@@ -20,8 +20,7 @@ from minijax.core.core import Primitive
 from minijax.core.lowering import lowering_rules
 from minijax.core.partial_eval import default_partial_eval
 from minijax.core.staging import staging_rules
-from minijax.interpreters import ad, batching, mlir
-from minijax.interpreters import partial_eval as pe
+from minijax.interpreters import ad, batching, mlir, partial_eval as pe
 from tests import processes
 
 sin_p, cos_p, mul_p = lax.sin_p, lax.cos_p, lax.mul_p
