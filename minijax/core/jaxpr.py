@@ -239,9 +239,6 @@ class JaxprEqn(Record, Printed):
         """The jaxprs in the parameters."""
         return jaxprs_in_params(self.own_params)
 
-    def _plain_text(self):
-        return _eqn_text(self, _new_names())
-
 
 def _effects_of(eqn: JaxprEqn) -> frozenset:
     """The primitive's effects, and those of the jaxprs that it calls."""
@@ -249,31 +246,6 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.own_params)
     effects = effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
     return no_effects.union(*[effect.of_equation(eqn) for effect in effects])
-
-
-# The plain text, for an engine without `text/printing.py`.
-
-
-def _new_names() -> defaultdict[Any, str]:
-    """Names for variables, made when they are asked for: `a`, `b`, … `z`, `a1`, …"""
-    names: defaultdict[Any, str] = defaultdict(
-        lambda: f"{chr(ord('a') + len(names) % 26)}{len(names) // 26 or ''}")
-    return names
-
-
-def _atom_text(atom: Atom, names: dict[Any, str]) -> str:
-    return f"{atom.val}:{atom.aval}" if type(atom) is Literal else names[atom]
-
-
-def _binders(vars: Sequence[Var], names: dict[Any, str]) -> str:
-    return " ".join([f"{names[v]}:{v.aval}" for v in vars])
-
-
-def _eqn_text(eqn: JaxprEqn, names: dict[Any, str]) -> str:
-    params = " ".join([f"{name}={value}" for name, value in eqn.own_params.items()])
-    operands = " ".join([_atom_text(atom, names) for atom in eqn.invars])
-    outs = _binders(eqn.outvars, names)
-    return f"{outs} = {eqn.primitive}{params and f'[{params}]'} {operands}".replace("\n", "\n    ")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -306,12 +278,21 @@ class Jaxpr(Record, PrettyPrinted):
         self.debug_info = debug_info
 
     def _plain_text(self):
-        names = _new_names()
-        constvars, invars = _binders(self.constvars, names), _binders(self.invars, names)
-        eqns = [_eqn_text(eqn, names) for eqn in self.eqns]
-        results = "".join(f"{_atom_text(atom, names)}, " for atom in self.outvars)
-        lines = [f"{{ lambda {constvars}; {invars}. let", *eqns]
-        return "\n    ".join(lines) + f"\n  in ({results.rstrip()}) }}"
+        """The text of an engine without `text/printing.py`. Variables are `a`, `b`, … `a1`, …"""
+        names: defaultdict[Any, str] = defaultdict(
+            lambda: f"{chr(ord('a') + len(names) % 26)}{len(names) // 26 or ''}")
+
+        def binders(variables):
+            return " ".join([f"{names[v]}:{v.aval}" for v in variables])
+
+        def read(atoms):
+            return " ".join([f"{v.val}" if type(v) is Literal else names[v] for v in atoms])
+
+        lines = [f"{{ lambda {binders(self.constvars)}; {binders(self.invars)}. let"]
+        for eqn in self.eqns:
+            line = f"{binders(eqn.outvars)} = {eqn.primitive}{eqn.own_params or ''}"
+            lines.append(f"{line} {read(eqn.invars)}".replace("\n", "\n    "))
+        return "\n    ".join(lines) + f"\n  in ({read(self.outvars)}) }}"
 
     # The types of the arguments and of the results.
     in_avals = property(lambda self: [v.aval for v in self.invars])

@@ -239,30 +239,15 @@ negative = unary_function("negative", lax.neg, "Elementwise -x.")
 # The methods of arrays and tracers
 
 
-def _operator(function):
-    """A method `self ∘ other` that leaves foreign types to their own operators."""
+def _operator(function, reflected=False):
+    """A method `self ∘ other` that leaves foreign types to their own operators. If it is reflected,
+    `other ∘ self`, which Python calls if `other` has no such operator for `self`."""
 
     def method(self, other):
         try:
             if isinstance(other, ArrayMethods) or is_arraylike(other):
-                return function(self, other)
-            checks.foreign_operand(function, self, other)
-            return NotImplemented
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    return method
-
-
-def _reflected(function):
-    """A method `other ∘ self`, which Python calls if `other` has no such operator for `self`."""
-
-    def method(self, other):
-        try:
-            if is_arraylike(other):
-                return function(other, self)
-            checks.foreign_operand(function, other, self)
+                return function(other, self) if reflected else function(self, other)
+            checks.foreign_operand(function, *(other, self) if reflected else (self, other))
             return NotImplemented
         except Exception as error:
             hide_frames(error)
@@ -274,7 +259,7 @@ def _reflected(function):
 def install_binary_operators(functions: dict[str, Any]) -> None:
     """Give arrays and tracers the operators `__name__` and `__rname__` of these functions."""
     install_methods({f"__{name}__": _operator(f) for name, f in functions.items()})
-    install_methods({f"__r{name}__": _reflected(f) for name, f in functions.items()})
+    install_methods({f"__r{name}__": _operator(f, True) for name, f in functions.items()})
 
 
 install_binary_operators(BINARY | {"pow": power, "matmul": matmul})

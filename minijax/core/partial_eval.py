@@ -180,14 +180,9 @@ class SplitJaxpr(NamedTuple):
     out_unknowns: tuple[bool, ...]
     sources: tuple[int | None, ...]
 
-    @property
-    def n_new(self) -> int:
-        """The number of new residuals."""
-        return self.sources.count(None)
-
     def residuals(self, known_outs: Sequence, inputs: Sequence) -> list:
         """All residuals, from the results of `known` and from the values of the `sources`."""
-        new = iter(known_outs[len(known_outs) - self.n_new:])
+        new = iter(known_outs[len(known_outs) - self.sources.count(None):])
         return [next(new) if i is None else inputs[i] for i in self.sources]
 
 
@@ -266,7 +261,8 @@ def _partial_eval_of_call(call: JaxprCall, trace, primitive, args, params):
     known_args, results = [args[i] for i in known_ins], []
     if split.known.outvars or split.known.effects:
         results = primitive.bind(*known_args, **call.params(
-            params, split.known, known_ins, [*known_outs, *[None] * split.n_new], shared=True))
+            params, split.known, known_ins, [*known_outs, *[None] * split.sources.count(None)],
+            shared=True))
     residuals = split.residuals(results, [*known_args, *jaxpr.consts, *results])
     operands = [*residuals, *(args[i] for i in unknown_ins)]
     sources = [*[None] * len(residuals), *unknown_ins]

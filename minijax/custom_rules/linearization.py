@@ -177,7 +177,8 @@ def linearize_call(call: JaxprCall, trace: JaxprTrace, primals, tangents, params
     params = call.params(params, jaxpr, with_tangents, outs_with_tangents)
     with set_current_trace(trace.parent):  # type: ignore[arg-type]
         results = call.primitive.bind(*primals, **call.params(
-            params, split.known, range(n), [*range(n_outs), *[None] * split.n_new], shared=True))
+            params, split.known, range(n), [*range(n_outs), *[None] * split.sources.count(None)],
+            shared=True))
     outs = results[:n_outs]
     residuals = split.residuals(results, [*primals, *jaxpr.consts, *outs])
     operands = [*residuals, *partition_list(nonzeros, tangents)[1]]

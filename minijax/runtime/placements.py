@@ -18,6 +18,18 @@ class AllPlacements(Placements):
 
     # Types
 
+    def type_sharding(self, aval: Any) -> Any:
+        """The sharding that a type shows: the one that it states, or one that says nothing."""
+        return None
+
+    def manual_axes(self, aval: Any) -> Any:
+        """The axes of a `shard_map` along which values of this type differ, or are to be summed."""
+        return None
+
+    def memory_space(self, aval: Any) -> Any:
+        """The kind of memory that values of this type are in."""
+        return None
+
     def sharding_of(self, aval: Any) -> Any:
         """The sharding that a type states; `None` if it states none."""
         return None
