@@ -132,8 +132,8 @@ def _read_only(value: np.ndarray) -> np.ndarray:
     owner = value.base if isinstance(value.base, np.ndarray) else value
     if owner.base is not None and not isinstance(owner.base, np.ndarray):
         return value  # the memory is XLA's, or has been made read-only
-    memory = memoryview(value.view(f"V{value.itemsize}"))  # which has no name for all dtypes
-    return np.asarray(memory.toreadonly()).view(value.dtype)
+    plain: Any = value.view(f"V{value.itemsize}")  # a memoryview has no letters for some dtypes
+    return np.asarray(memoryview(plain).toreadonly()).view(value.dtype)
 
 
 # ----------------------------------------------------------------------------------------------
