@@ -112,7 +112,7 @@ def start_again(given: argparse.Namespace, number: int, end: float, counts: dict
 def prepare() -> None:
     """JAX first, and XLA quick to compile."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=1 "
+    os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=1 "
                           "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false "
                           "--xla_cpu_use_fusion_emitters=false")
     os.environ.setdefault("MINIJAX_ORACLE", "live")

@@ -65,6 +65,7 @@ def a_scan(w: Writer, into: list[str]) -> str:
     params = {"c": w.values[x], "a": w.values[xs][0]}
     step = w.function(params, into, lambda last: f"({same_type('c')(last)}, {w.random.choice([last, 'a', 'c'])})")
     options = w.random.choice(["", ", reverse=True", ", unroll=2"])
+    step = w.random.choice(["{}", "{}", *CHECKPOINTS]).format(step)
     return f"lax.scan({step}, {x}, {xs}{options})[{w.random.randint(0, 1)}]"
 
 
@@ -139,16 +140,68 @@ def a_custom_vjp(w: Writer, into: list[str]) -> str:
         "defvjp(lambda a: ({body}(a), a), lambda a, ct: (None,))")
 
 
+def a_rule_with_a_static_argument(w: Writer, into: list[str]) -> str:
+    """A custom rule with a static argument, whose function and rules close over a value in reach."""
+    x, closed = chosen(w, "f"), chosen(w, "f", lambda v: v.ndim == 0)
+    body, name = w.function({"a": w.values[x]}, into, inexact_result, 2, closed=0.05), w.fresh("h")
+    kind, rule = w.random.choice([
+        ("jvp", "defjvp(lambda n, p, t: ({h}(n, *p), jax.jvp({g}, p, t)[1] * n * {y}))"),
+        ("vjp", "defvjp(lambda n, a: ({h}(n, a), a * {y}), lambda n, res, ct: ((res * n).astype(res.dtype),))"),
+        ("vjp", "defvjp(lambda n, a: jax.vjp(lambda a: {g}(a) * {y} * n, a), lambda n, back, ct: back(ct))"),
+    ])  # fmt: skip
+    into += [f"{name} = jax.custom_{kind}(lambda n, a: {body}(a) * {closed} * n, nondiff_argnums=(0,))",
+             f"{name}.{rule.format(h=name, g=body, y=closed)}"]
+    for line in into[-2:]:
+        if not w.execute(name, line, w.depth == 0):
+            raise Unusable
+    return f"{name}({w.random.randint(1, 3)}, {x})"
+
+
+NESTS = [
+    "lax.cond(jnp.sum(jnp.real(c)) > 0, lambda c: {}, lambda c: c * 0.5, c)", "lax.switch(1, [jnp.sin, lambda c: {}], c)",
+    "lax.scan(lambda c, a: ({}, a), c, jnp.arange(2))[0]", "lax.fori_loop(0, 2, lambda i, c: {}, c)",
+    "lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, (lambda c: {})(s[1])), (0, c))[1]",
+    "lax.map(lambda c: {}, jnp.stack([c, c * 0.5]))[0]", "jax.jit(lambda c: {})(c)", "jax.checkpoint(lambda c: {})(c)",
+]  # fmt: skip
+
+
+def a_deep_nest(w: Writer, into: list[str]) -> str:
+    """Branches and loops, four deep."""
+    x = chosen(w, "fc")
+    text = w.function({"c": w.values[x]}, into, same_type("c"), 2) + "(c)"
+    for nest in w.random.choices(NESTS, k=4):
+        text = nest.format(text)
+    return f"(lambda c: {text})({x})"
+
+
+SOLVES = [
+    "jnp.linalg.solve(posdef({x}), {x})", "jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(posdef({x})), True), {x})",
+    "jax.scipy.linalg.solve_triangular(posdef({x}), {x}, lower=True, trans={t})", "jnp.linalg.inv(posdef({x}))[0]",
+    "lax.custom_linear_solve(lambda v: posdef({x}) @ v, {x}[:, 0], lambda f, b: jnp.linalg.solve(posdef({x}), b), "
+    "lambda f, b: jnp.linalg.solve(posdef({x}), b))",
+    "jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(posdef({x})), {x}, trans={t})",
+    "jax.scipy.sparse.linalg.cg(lambda v: posdef({x}) @ v, {x}[:, 0], maxiter=3)[0]",
+]  # fmt: skip
+
+
+def a_linear_solve(w: Writer, into: list[str]) -> str:
+    """The solution of a linear system."""
+    x = chosen(w, "fc", lambda v: v.ndim == 2 and 0 < v.shape[0] <= v.shape[1])
+    return w.random.choice(SOLVES).format(x=f"{x}[:, :{w.values[x].shape[0]}]", t=w.random.randint(0, 1))
+
+
+CHECKPOINTS = [
+    "jax.checkpoint({})", "jax.checkpoint({}, policy=jax.checkpoint_policies.dots_saveable)",
+    "jax.checkpoint({}, policy=jax.checkpoint_policies.everything_saveable)", "jax.checkpoint({}, prevent_cse=False)",
+    "jax.checkpoint({}, policy=lambda p, *_, **__: str(p) in ('exp', 'sin', 'mul', 'tanh'))",
+]  # fmt: skip
+
+
 def a_call(w: Writer, into: list[str]) -> str:
     """A function under `jit`, `checkpoint` and the like, which change nothing."""
     x, y = chosen(w, "fciub"), chosen(w, "fciub")
     body = w.function({"a": w.values[x], "b": w.values[y]}, into, None)
-    wrapper = w.random.choice([
-        "jax.jit({})", "jax.checkpoint({})", "jax.checkpoint({}, policy=jax.checkpoint_policies.dots_saveable)",
-        "jax.checkpoint({}, policy=jax.checkpoint_policies.everything_saveable)", "jax.named_call({})",
-        "jax.checkpoint({}, prevent_cse=False)",
-        "jax.checkpoint({}, policy=lambda p, *_, **__: str(p) in ('exp', 'sin', 'mul', 'tanh'))",
-    ])  # fmt: skip
+    wrapper = w.random.choice(["jax.jit({})", "jax.named_call({})", *CHECKPOINTS])
     return f"{wrapper.format(body)}({x}, {y})"
 
 
@@ -255,12 +308,14 @@ def reference_statement(w: Writer, names: list[str], update: str, rows: bool) ->
 
 
 def a_shard_map(w: Writer, into: list[str]) -> str:
-    """A function of the shards of an array on two devices, with collectives over the mesh's axis."""
+    """A function of the shards of an array on two to eight devices, with collectives over the axis
+    of two; the devices of other axes do the same."""
     x = chosen(w, "fciu", lambda v: v.ndim >= 1 and v.shape[0] == 2)
     y = chosen(w, "fciu")
     value = w.values[x]
     body = w.function({"a": value[:1], "b": w.values[y]}, into, None, axis=("d", 2))
-    mesh = "mesh=jax.make_mesh((2,), ('d',), axis_types=(jax.sharding.AxisType.Auto,))"
+    axes, n = w.random.choice([("('d',)", 1), ("('d', 'e')", 2), ("('e', 'd', 'g')", 3)])
+    mesh = f"mesh=jax.make_mesh((2,) * {n}, {axes}, axis_types=(jax.sharding.AxisType.Auto,) * {n})"
     out = w.random.choice(["P('d')", "P('d')", "P()", "P(None, 'd')"])
     check = w.random.choice(["", "", ", check_vma=False"])
     f = f"jax.shard_map({body}, {mesh}, in_specs=(P('d'), P()), out_specs={out}{check})"
@@ -270,5 +325,6 @@ def a_shard_map(w: Writer, into: list[str]) -> str:
 BLOCKS: dict[Block, int] = {
     a_cond: 4, a_switch: 2, a_scan: 4, a_scan_without_xs: 1, a_fori: 2, a_while: 2, a_map: 2,
     an_associative_scan: 1, a_custom_jvp: 3, a_custom_vjp: 3, a_call: 4, a_vmap: 4, a_derivative: 5,
-    a_reference: 2, a_batch_of_references: 1, a_shard_map: 1,
+    a_reference: 2, a_batch_of_references: 1, a_shard_map: 1, a_deep_nest: 3, a_linear_solve: 1,
+    a_rule_with_a_static_argument: 2,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.alone import check_compiled, check_history
 from tests.fuzz.compare import (
     NAN_IN_JAX,
     Doubled,
@@ -37,6 +38,7 @@ from tests.fuzz.staged import jitted, run_staged, stage
 
 JOINING = re.compile(r"lax\.(scan|fori_loop|while_loop|map|cond|switch)\(")  # they join types
 RUN_BY_JAX = 0.01  # the share of programs that JAX runs in any case
+ALONE = {"compiled": (check_compiled, 0.02), "history": (check_history, 0.02)}  # and their shares
 
 
 class Session:
@@ -70,6 +72,7 @@ class Session:
                     self.check_law(program)
                 else:
                     self.check(program)
+                    self.check_alone(program)
 
     @contextmanager
     def limited(self) -> Iterator[None]:
@@ -108,8 +111,15 @@ class Session:
         elif not self.ask_jax(program, text, partial(difference, x64=x64)):
             self.ask_jax(program, text, partial(difference, x64=x64, disable_jit=True))
 
+    def check_alone(self, program: Program) -> None:
+        """Ask minijax alone about some of the programs."""
+        for name, (check, share) in ALONE.items():
+            if random.Random(f"{name} {program.seed}").random() < share:
+                self.counts[name] += 1
+                self.ask_jax(program, program.text, partial(check, x64=program.x64))
+
     def ask_jax(self, program: Program, text: str, ask: Callable[[str], Mismatch | None]) -> bool:
-        """Run a program in JAX itself; whether our result differs."""
+        """Run a program in JAX itself, or alone; whether our result differs."""
         mismatch = ask(text)
         if mismatch is not None:
             self.found(text, mismatch, program.seed, program.x64, ask)

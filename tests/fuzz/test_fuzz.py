@@ -14,7 +14,14 @@ if MODE == "stored":
     pytest.skip("random programs are compared with JAX itself", allow_module_level=True)
 
 import minijax
-from tests.fuzz.blocks import a_reference, a_shard_map
+from tests.fuzz.alone import check_compiled, check_history, other_rules
+from tests.fuzz.blocks import (
+    a_deep_nest,
+    a_linear_solve,
+    a_reference,
+    a_rule_with_a_static_argument,
+    a_shard_map,
+)
 from tests.fuzz.compare import Doubled, Mismatch, compare, rewritten, run, without_nan
 from tests.fuzz.generate import Program, Unusable
 from tests.fuzz.known import is_fault, known
@@ -240,17 +247,49 @@ def test_a_session_sees_a_fault(tmp_path, number):
     assert session.counts["values of JAX, after the jaxpr"] == 1
 
 
-@pytest.mark.parametrize("block", [a_reference, a_shard_map], ids=lambda block: block.__name__)
+NEW_BLOCKS = {a_reference: "jax.new_ref(", a_shard_map: "jax.shard_map(", a_deep_nest: "lambda c: ",
+              a_linear_solve: "posdef(", a_rule_with_a_static_argument: "nondiff_argnums=(0,)"}  # fmt: skip
+
+
+@pytest.mark.parametrize("block", NEW_BLOCKS, ids=lambda block: block.__name__)
 def test_blocks_are_written(block, tmp_path):
     """Each needs operands of some shapes, so a few of twenty seeds write one."""
     written = []
     for number in range(20):
         writer = Writing(Session(tmp_path), f"block:{number}", False).writer
-        writer.new_input("f", lambda shape: shape[:1] == (2,))
+        writer.new_input("f", lambda shape: shape in ((2,), (2, 2), (2, 3)))
+        writer.new_input("f", lambda shape: shape == ())
         with contextlib.suppress(Unusable):
             text = block(writer, body := [])
             if writer.execute("y0", f"y0 = {text}", True):
                 written.append("\n".join([*body, text]))
     assert len(set(written)) > 3
-    assert all({"a_reference": "jax.new_ref(", "a_shard_map": "jax.shard_map("}[block.__name__] in text
-               for text in written)
+    assert all(NEW_BLOCKS[block] in text for text in written)
+
+
+PLAIN = "x0 = jnp.array([0.5, 2.0], 'float32')\ndef f(x0):\n    return {}\nresult = {}\n"
+
+
+@pytest.mark.parametrize("check", [check_compiled, check_history])
+@pytest.mark.parametrize("result", ["f(x0)", "jax.grad(lambda x: total(f(x)))(x0)", "jax.jit(f)(x0)"])
+def test_minijax_alone_is_right(check, result):
+    assert check(PLAIN.format("lax.cond(x0[0] > 0, jnp.sin, jnp.cos, x0) * x0", result)) is None
+    assert check(PLAIN.format("jnp.zeros(2)[x0]", result)) is None  # refused, as before
+
+
+def test_wrong_lowering_rules_and_histories_are_seen(monkeypatch):
+    lowering = minijax.core.lowering.lowering_rules
+    sin, cos = (minijax.extend.core.primitives.__dict__[name] for name in ("sin_p", "cos_p"))
+    with monkeypatch.context() as patch:
+        patch.setitem(lowering, sin, lowering[cos])
+        assert check_compiled(PLAIN.format("jnp.sin(x0)", "f(x0)")).kind == "compiled"
+    calls = []
+    monkeypatch.setattr(mnp, "sign", lambda x: calls.append(x) or x * len(calls))
+    assert check_history(PLAIN.format("jnp.sign(x0)", "f(x0)")).kind == "history"
+
+
+def test_other_rules_are_obeyed_and_put_back():
+    slope = minijax.grad(mnp.sin)
+    with other_rules():
+        assert slope(0.5) == minijax.grad(mnp.sin)(0.5) > 1.9 * mnp.cos(0.5)
+    assert slope(0.5) == mnp.cos(0.5)
