@@ -12,7 +12,7 @@ import pytest
 
 import minijax
 from tests import harness
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 harness.show()
 
@@ -97,18 +97,16 @@ def test_questions_of_the_core():
     both(lambda jx: lambda: private(jx, "core").canonicalize_shape((1.5,)), raises=TypeError)
 
 
-def test_shardings_in_the_words_of_xla():
-    def program(jx):
-        sharding = private(jx, "sharding_impls").GSPMDSharding
-        hlo = private(jx, "lib").xla_client.HloSharding
-        device, = jx.devices()[:1]
-        one, same = sharding.get_replicated([device]), sharding([device], hlo.replicate())
-        dims = [private(jx, "sharding_impls").SdyDim(axes=axes, is_open=bool(axes)) for axes in ((), ("x", "y"))]
-        return lambda: (one == same, hash(one) == hash(same), repr(one), one.is_fully_replicated, one.num_devices,
-                        [*one.devices_indices_map((4, 2)).values()], one.shard_shape((4, 2)),
-                        [*private(jx, "sharding").common_devices_indices_map(one, (3,)).values()], repr(dims))
-
-    both(program)
+@in_both
+def test_shardings_in_the_words_of_xla(jx):
+    sharding = private(jx, "sharding_impls").GSPMDSharding
+    hlo = private(jx, "lib").xla_client.HloSharding
+    device, = jx.devices()[:1]
+    one, same = sharding.get_replicated([device]), sharding([device], hlo.replicate())
+    dims = [private(jx, "sharding_impls").SdyDim(axes=axes, is_open=bool(axes)) for axes in ((), ("x", "y"))]
+    return (one == same, hash(one) == hash(same), repr(one), one.is_fully_replicated, one.num_devices,
+            [*one.devices_indices_map((4, 2)).values()], one.shard_shape((4, 2)),
+            [*private(jx, "sharding").common_devices_indices_map(one, (3,)).values()], repr(dims))
 
 
 def test_tiles_of_xla():
@@ -120,27 +118,23 @@ def test_tiles_of_xla():
     assert sharding.tiles(2) == ((2, 2), ((0, 0), (1, 1), (0, 1), (1, 0)))
 
 
-def test_small_names():
-    def program(jx):
-        tree, broadcast = jx.tree, private(jx, "tree_util").broadcast_flattened_prefix_with_treedef
-        arrays, path = private(jx, "abstract_arrays"), private(jx, "path")
-        return lambda: (broadcast([1, 2], tree.structure((0, 0)), tree.structure((0, {"a": 0, "b": 0}))),
-                        np.ndarray in arrays.array_types, np.float32 in arrays.array_types, path.make_jax_dump_dir(""),
-                        private(jx, "lib").jaxlib_extension_version, private(jx, "lib").version,
-                        private(jx, "api").clear_backends.__name__,
-                        isinstance(np.ones(2), private(jx, "typing").DuckTypedArray) if jx is minijax else True)
-
-    both(program)
+@in_both
+def test_small_names(jx):
+    tree, broadcast = jx.tree, private(jx, "tree_util").broadcast_flattened_prefix_with_treedef
+    arrays, path = private(jx, "abstract_arrays"), private(jx, "path")
+    return (broadcast([1, 2], tree.structure((0, 0)), tree.structure((0, {"a": 0, "b": 0}))),
+            np.ndarray in arrays.array_types, np.float32 in arrays.array_types, path.make_jax_dump_dir(""),
+            private(jx, "lib").jaxlib_extension_version, private(jx, "lib").version,
+            private(jx, "api").clear_backends.__name__,
+            isinstance(np.ones(2), private(jx, "typing").DuckTypedArray) if jx is minijax else True)
 
 
-def test_named_shardings_in_the_words_of_xla():
-    def program(jx):
-        P, S = jx.sharding.PartitionSpec, jx.sharding.NamedSharding
-        mesh = jx.make_mesh((1, 1), ("x", "y"))
-        return lambda: [repr(S(mesh, spec)._to_xla_hlo_sharding(2)) for spec in (P(), P("x"), P("y", "x"))] + [
-            repr(jx.sharding.SingleDeviceSharding(jx.devices()[0])._to_xla_hlo_sharding(1))]
-
-    both(program)
+@in_both
+def test_named_shardings_in_the_words_of_xla(jx):
+    P, S = jx.sharding.PartitionSpec, jx.sharding.NamedSharding
+    mesh = jx.make_mesh((1, 1), ("x", "y"))
+    return [repr(S(mesh, spec)._to_xla_hlo_sharding(2)) for spec in (P(), P("x"), P("y", "x"))] + [
+        repr(jx.sharding.SingleDeviceSharding(jx.devices()[0])._to_xla_hlo_sharding(1))]
 
 
 def test_a_split_in_the_words_of_xla():
@@ -206,9 +200,8 @@ def test_no_sharding_of_an_array_on_one_device():
         jx.typeof(jx.numpy.ones(3)).sharding, "here"))
 
 
-def test_where_a_traced_function_is():
-    def program(jx):
-        infos = [private(jx, "api_util").debug_info("jit", f, (1,), {}) for f in (lambda x: x, max, False)]
-        return lambda: [(i.func_name, i.func_filename, i.func_lineno) for i in infos]
-
-    both(program)
+@in_both
+def test_where_a_traced_function_is(jx):
+    here = lambda x: x
+    infos = [private(jx, "api_util").debug_info("jit", f, (1,), {}) for f in (here, max, False)]
+    return [(i.func_name, i.func_filename, i.func_lineno == here.__code__.co_firstlineno) for i in infos]

@@ -16,7 +16,7 @@ from minijax.core import batching
 from minijax.core.avals import pytype_aval_mappings
 from minijax.core.batching import spec_types
 from minijax.custom_rules import vmappables
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 
 @pytest.fixture(autouse=True)
@@ -106,39 +106,30 @@ MAPS = {
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_vmappable(name):
-    def program(jx):
-        def run():
-            c = containers(jx)
-            return taken_apart(MAPS[name](jx, c)), c.seen
-        return run
-
-    both(program)
+@in_both
+def test_vmappable(jx, name):
+    c = containers(jx)
+    return taken_apart(MAPS[name](jx, c)), c.seen
 
 
-def test_results_are_put_together_outside_of_the_map():
+@in_both
+def test_results_are_put_together_outside_of_the_map(jx):
     """Objects that note the trace they were made in, as flax's variables do, note the caller's."""
-    def program(jx):
-        core = part(jx, "extend.core")
+    core = part(jx, "extend.core")
 
-        class Noted:
-            def __init__(self, x):
-                self.x, self.trace = x, core.get_opaque_trace_state(convention="nnx")
+    class Noted:
+        def __init__(self, x):
+            self.x, self.trace = x, core.get_opaque_trace_state(convention="nnx")
 
-        jx.tree_util.register_pytree_node(Noted, lambda n: ((n.x,), None),
-                                          lambda _, children: Noted(*children))
+    jx.tree_util.register_pytree_node(Noted, lambda n: ((n.x,), None),
+                                      lambda _, children: Noted(*children))
 
-        def is_of_here(result):
-            return result.trace == core.get_opaque_trace_state(convention="nnx")
+    def is_of_here(result):
+        return result.trace == core.get_opaque_trace_state(convention="nnx")
 
-        def run():
-            containers(jx)
-            nested = jx.vmap(lambda x: x * is_of_here(jx.vmap(Noted)(x)))(X)
-            return is_of_here(jx.vmap(Noted)(X)), nested
-
-        return run
-
-    both(program)
+    containers(jx)
+    nested = jx.vmap(lambda x: x * is_of_here(jx.vmap(Noted)(x)))(X)
+    return is_of_here(jx.vmap(Noted)(X)), nested
 
 
 REFUSED = {
@@ -160,20 +151,16 @@ def test_vmappable_refused(name):
     both(lambda jx: lambda: run(jx, containers(jx)), raises=error)
 
 
-def test_number_of_the_example():
-    def program(jx):
-        def run():
-            class Box:
-                def __init__(self, x):
-                    self.x = x
+@in_both
+def test_number_of_the_example(jx):
+    class Box:
+        def __init__(self, x):
+            self.x = x
 
-            part(jx, "interpreters.batching").register_vmappable(
-                Box, int, int, lambda cont, idx, b, axis: Box(cont(b.x, axis) + idx()),
-                lambda cont, size, b, axis: b, lambda size: 10 * jx.lax.iota("int32", size))
-            return jx.vmap(lambda b: b.x, axis_size=3)(Box(np.zeros(3, "int32")))
-        return run
-
-    both(program)
+    part(jx, "interpreters.batching").register_vmappable(
+        Box, int, int, lambda cont, idx, b, axis: Box(cont(b.x, axis) + idx()),
+        lambda cont, size, b, axis: b, lambda size: 10 * jx.lax.iota("int32", size))
+    return jx.vmap(lambda b: b.x, axis_size=3)(Box(np.zeros(3, "int32")))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def refused(change):
@@ -113,22 +113,17 @@ TRACERS = {
 
 
 @pytest.mark.parametrize("transformation", TRACERS)
-def test_tracers(transformation):
-    def program(jx):
-        def run():
-            seen = []
+@in_both
+def test_tracers(jx, transformation):
+    seen = []
 
-            def f(x):
-                seen.extend([x.full_lower() is x, x.to_concrete_value() is None,
-                             hasattr(x, "block_until_ready"), jx.block_until_ready(x) is x])
-                return x
+    def f(x):
+        seen.extend([x.full_lower() is x, x.to_concrete_value() is None,
+                     hasattr(x, "block_until_ready"), jx.block_until_ready(x) is x])
+        return x
 
-            TRACERS[transformation](jx, f)
-            return seen
-
-        return run
-
-    both(program)
+    TRACERS[transformation](jx, f)
+    return seen
 
 
 def test_a_traced_function_can_be_called():
@@ -144,23 +139,18 @@ def test_a_traced_function_can_be_called():
     both(program, np.arange(3.0, dtype="float32"))
 
 
-def test_references_of_traced_functions_are_constants():
-    def program(jx):
-        def run():
-            ref, other = jx.new_ref(jx.numpy.zeros(3)), jx.new_ref(1.0)
+@in_both
+def test_references_of_traced_functions_are_constants(jx):
+    ref, other = jx.new_ref(jx.numpy.zeros(3)), jx.new_ref(1.0)
 
-            def f(x):
-                ref[0] = x
-                return ref[1] + other[...] + x
+    def f(x):
+        ref[0] = x
+        return ref[1] + other[...] + x
 
-            traced = jx.jit(f).trace(2.0)
-            jaxpr = traced.jaxpr
-            return [str(jaxpr), len(jaxpr.consts), str(jaxpr.in_avals), traced(3.0), ref[...],
-                    traced.lower().compile()(5.0), ref[...]]
-
-        return run
-
-    both(program)
+    traced = jx.jit(f).trace(2.0)
+    jaxpr = traced.jaxpr
+    return [str(jaxpr), len(jaxpr.consts), str(jaxpr.in_avals), traced(3.0), ref[...],
+            traced.lower().compile()(5.0), ref[...]]
 
 
 def test_a_sparse_array_is_a_sequence():
@@ -173,25 +163,20 @@ def test_a_sparse_array_is_a_sequence():
 
 @pytest.mark.parametrize("kind", ["Auto", "Explicit"])
 @pytest.mark.parametrize("names", ["i", "ij"])
-def test_structs_in_shard_map_have_its_mesh(kind, names):
-    def program(jx):
-        def run():
-            types = (getattr(jx.sharding.AxisType, kind),) * 2
-            mesh, seen = jx.make_mesh((2, 2), ("i", "j"), axis_types=types), []
+@in_both
+def test_structs_in_shard_map_have_its_mesh(jx, kind, names):
+    types = (getattr(jx.sharding.AxisType, kind),) * 2
+    mesh, seen = jx.make_mesh((2, 2), ("i", "j"), axis_types=types), []
 
-            def f(x):
-                seen.extend([jx.eval_shape(lambda y: y * 2, x).sharding,
-                             jx.eval_shape(lambda y: y, jx.numpy.ones(2)).sharding,
-                             jx.jit(lambda y: y).trace(x).out_info.sharding])
-                return x
+    def f(x):
+        seen.extend([jx.eval_shape(lambda y: y * 2, x).sharding,
+                     jx.eval_shape(lambda y: y, jx.numpy.ones(2)).sharding,
+                     jx.jit(lambda y: y).trace(x).out_info.sharding])
+        return x
 
-            with jx.set_mesh(mesh):
-                x = jx.device_put(np.arange(4.0, dtype="f"), jx.NamedSharding(mesh, jx.P("i")))
-                jx.jit(jx.shard_map(f, in_specs=jx.P("i"), out_specs=jx.P("i"),
-                                    axis_names=set(names)))(x)
-                outside = jx.eval_shape(lambda x: x, x).sharding
-            return [str(outside), *(s and (str(s.spec), str(s.mesh.axis_types)) for s in seen)]
-
-        return run
-
-    both(program)
+    with jx.set_mesh(mesh):
+        x = jx.device_put(np.arange(4.0, dtype="f"), jx.NamedSharding(mesh, jx.P("i")))
+        jx.jit(jx.shard_map(f, in_specs=jx.P("i"), out_specs=jx.P("i"),
+                            axis_names=set(names)))(x)
+        outside = jx.eval_shape(lambda x: x, x).sharding
+    return [str(outside), *(s and (str(s.spec), str(s.mesh.axis_types)) for s in seen)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 
 NARROW = ["int4", "uint4", "float4_e2m1fn"]  # of int2, XLA on the CPU aborts, as in JAX
 PROGRAMS = """
@@ -28,27 +28,23 @@ lax.bitcast_convert_type(x, x.dtype)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("how", ["eager", "jit", "closed over"])
 @pytest.mark.parametrize("program", [p.strip() for line in PROGRAMS for p in line.split(" | ")])
-def test_as_in_jax(program, how, dtype):
-    def run(jx):
-        x = np.array([0, 1, 1, -2 if dtype[0] in "if" else 3]).astype(jx.numpy.dtype(dtype))
-        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "KNOWN": x}
-        f = eval(f"lambda x: {program}", names)
-        x = jx.numpy.asarray(x)
-        return {"eager": lambda: f(x), "jit": lambda: jx.jit(f)(x),
-                "closed over": lambda: jx.jit(lambda: f(x))()}[how]()
-
-    both(lambda jx: lambda: run(jx))
+@in_both
+def test_as_in_jax(jx, program, how, dtype):
+    x = np.array([0, 1, 1, -2 if dtype[0] in "if" else 3]).astype(jx.numpy.dtype(dtype))
+    names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "KNOWN": x}
+    f = eval(f"lambda x: {program}", names)
+    x = jx.numpy.asarray(x)
+    return {"eager": lambda: f(x), "jit": lambda: jx.jit(f)(x),
+            "closed over": lambda: jx.jit(lambda: f(x))()}[how]()
 
 
 @pytest.mark.parametrize("dtype", NARROW)
-def test_on_several_devices(dtype):
-    def run(jx):
-        x = np.array([0, 1, 1, 0, 0, 0, 1, 1]).astype(jx.numpy.dtype(dtype))
-        there = jx.device_put(x, jx.devices()[1])
-        split = jx.device_put(x, jx.NamedSharding(jx.make_mesh((4,), ("i",)), jx.P("i")))
-        return np.asarray(there + there), np.asarray(jx.jit(lambda x: x + x)(split)), np.asarray(split)
-
-    both(lambda jx: lambda: run(jx))
+@in_both
+def test_on_several_devices(jx, dtype):
+    x = np.array([0, 1, 1, 0, 0, 0, 1, 1]).astype(jx.numpy.dtype(dtype))
+    there = jx.device_put(x, jx.devices()[1])
+    split = jx.device_put(x, jx.NamedSharding(jx.make_mesh((4,), ("i",)), jx.P("i")))
+    return np.asarray(there + there), np.asarray(jx.jit(lambda x: x + x)(split)), np.asarray(split)
 
 
 # NumPy computes with these integers as with int8, or in floats.
@@ -71,16 +67,14 @@ jnp.sort(x) | jnp.argmax(x) | lax.top_k(x, 2) | jnp.max(x) | x / y
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4"])
 @pytest.mark.parametrize("program", [p for line in OPERATIONS for p in line.split(" | ")])
-def test_integers_of_four_bits(program, dtype):
-    def run(jx):
-        x, y = (np.array(row).astype(np.int8).astype(jx.numpy.dtype(dtype))
-                for row in ([1, 0, 7, -8, -8, 3], [3, 1, 0, -1, 5, 7]))
-        names = {"jnp": jx.numpy, "lax": jx.lax}
-        f = eval(f"lambda x, y: {program}", names)
-        x, y = jx.numpy.asarray(x), jx.numpy.asarray(y)
-        return f(x, y), jx.jit(f)(x, y)
-
-    both(lambda jx: lambda: run(jx))
+@in_both
+def test_integers_of_four_bits(jx, program, dtype):
+    x, y = (np.array(row).astype(np.int8).astype(jx.numpy.dtype(dtype))
+            for row in ([1, 0, 7, -8, -8, 3], [3, 1, 0, -1, 5, 7]))
+    names = {"jnp": jx.numpy, "lax": jx.lax}
+    f = eval(f"lambda x, y: {program}", names)
+    x, y = jx.numpy.asarray(x), jx.numpy.asarray(y)
+    return f(x, y), jx.jit(f)(x, y)
 
 
 # Of these, some have no infinities from which to begin a search for the largest.
@@ -92,10 +86,8 @@ EXTREMES = ["jnp.max(x)", "jnp.min(x)", "jnp.max(x[:0], initial=1)", "lax.reduce
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("program", EXTREMES)
-def test_extremes_of_short_floats(program, dtype):
-    def run(jx):
-        f = eval(f"lambda x: {program}", {"jnp": jx.numpy, "lax": jx.lax})
-        x = jx.numpy.array([1, 0, -2, 1], dtype)
-        return f(x), jx.jit(f)(x)
-
-    both(lambda jx: lambda: run(jx))
+@in_both
+def test_extremes_of_short_floats(jx, program, dtype):
+    f = eval(f"lambda x: {program}", {"jnp": jx.numpy, "lax": jx.lax})
+    x = jx.numpy.array([1, 0, -2, 1], dtype)
+    return f(x), jx.jit(f)(x)

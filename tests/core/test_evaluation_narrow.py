@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 DTYPES = ["int4", "uint4", "int2", "uint2"]
 BINARY = ["add", "sub", "mul", "div", "rem", "max", "min", "shift_left", "shift_right_logical",
@@ -19,13 +19,11 @@ def _calls(lax, x, y):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_eager_and_compiled(dtype):
-    def program(jx):
-        x, y = (jx.numpy.asarray(v).astype(dtype) for v in (LEFT, RIGHT))
-        return lambda: (_calls(jx.lax, x, y),
-                        jx.jit(lambda x, y: [x + y, -x, x[::2], x.astype("int32")])(x, y))
-
-    both(program)
+@in_both
+def test_eager_and_compiled(jx, dtype):
+    x, y = (jx.numpy.asarray(v).astype(dtype) for v in (LEFT, RIGHT))
+    return (_calls(jx.lax, x, y),
+            jx.jit(lambda x, y: [x + y, -x, x[::2], x.astype("int32")])(x, y))
 
 
 @pytest.mark.parametrize("new", DTYPES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 
 
 def arithmetic(jx):
@@ -94,18 +94,14 @@ PROGRAMS = [arithmetic, function_argument, pair_argument, captured_array, switch
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_text(program):
-    def run(jx):
-        f, args = program(jx)
-        return lambda: jx.make_jaxpr(f)(*args)
-
-    both(run)
+@in_both
+def test_text(jx, program):
+    f, args = program(jx)
+    return jx.make_jaxpr(f)(*args)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_value_jitted_or_not(program):
-    def run(jx):
-        f, args = program(jx)
-        return lambda: (f(*args), jx.jit(f)(*args))
-
-    both(run)
+@in_both
+def test_value_jitted_or_not(jx, program):
+    f, args = program(jx)
+    return (f(*args), jx.jit(f)(*args))

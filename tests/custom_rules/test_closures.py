@@ -13,7 +13,7 @@ import pytest
 
 from minijax.custom_rules.vjp import CustomVJPException
 from minijax.errors import UnexpectedTracerError
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 # Functions of `a`, with the value 2 a and the derivative 2, that close over `w`.
 DEAD = {
@@ -157,19 +157,17 @@ OUTER = {
     ("checkpoint", ("lambda a: jnp.sin(a) * w", "lambda a: (g(a), a)",
                     "lambda res, ct: (ct * w * jnp.cos(res),)")),
 ])  # fmt: skip
-def test_rules_that_close_over_tracers_of_outer_transformations(call, rules, outer):
+@in_both
+def test_rules_that_close_over_tracers_of_outer_transformations(jx, call, rules, outer):
     """They are not differentiated, so the rule may read them."""
-    def program(jx):
-        names = {"jax": jx, "jnp": jx.numpy}
+    names = {"jax": jx, "jnp": jx.numpy}
 
-        def slope(w):
-            g = function_with_rules(jx, rules, w)
-            return jx.grad(lambda x: eval(CALLS[call], names)(x, g))(X)
+    def slope(w):
+        g = function_with_rules(jx, rules, w)
+        return jx.grad(lambda x: eval(CALLS[call], names)(x, g))(X)
 
-        return lambda: eval(OUTER[outer], {**names, "slope": slope, "X": X,
-                                           "W": np.array([1.5, -2.0], np.float32)})
-
-    both(program)
+    return eval(OUTER[outer], {**names, "slope": slope, "X": X,
+                               "W": np.array([1.5, -2.0], np.float32)})
 
 
 DEAD_RESULTS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.custom_rules.functions import FORWARD, REVERSE
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.composition import compose
 
 X, Y = np.float32(0.7), np.float32(1.3)
@@ -46,21 +46,19 @@ def test_reverse_rules(name, names):
 
 @pytest.mark.parametrize("name", FORWARD | REVERSE)
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)], ids=str)
-def test_batched_in_some_arguments(name, axes):
-    def program(jx):
-        f = (FORWARD | REVERSE)[name](jx)
-        args = [xs if d == 0 else x for xs, x, d in zip((XS, YS), (X, Y), axes, strict=True)]
+@in_both
+def test_batched_in_some_arguments(jx, name, axes):
+    f = (FORWARD | REVERSE)[name](jx)
+    args = [xs if d == 0 else x for xs, x, d in zip((XS, YS), (X, Y), axes, strict=True)]
 
-        def total(x, y):
-            return jx.numpy.sum(jx.vmap(f, axes)(x, y))
+    def total(x, y):
+        return jx.numpy.sum(jx.vmap(f, axes)(x, y))
 
-        def each(*args):
-            return (jx.vmap(f, axes)(*args), jx.vmap(jx.grad(f, (0, 1)), axes)(*args),
-                    jx.grad(total, (0, 1))(*args), jx.jit(jx.grad(jx.jit(total), (0, 1)))(*args))
+    def each(*args):
+        return (jx.vmap(f, axes)(*args), jx.vmap(jx.grad(f, (0, 1)), axes)(*args),
+                jx.grad(total, (0, 1))(*args), jx.jit(jx.grad(jx.jit(total), (0, 1)))(*args))
 
-        return lambda: each(*args)
-
-    both(program)
+    return each(*args)
 
 
 @pytest.mark.parametrize("name", ["product", "product_by_parts", "product_reverse",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 
 def make(jx, fun, jvp, nondiff=(), **kwargs):
@@ -114,46 +114,36 @@ def test_closures_over_tracers(transform, argument):
     both(program)
 
 
-def test_symbolic_zeros():
-    def program(jx):
-        seen = []
+@in_both
+def test_symbolic_zeros(jx):
+    seen = []
 
-        def rule(p, t):
-            seen.append([type(x).__name__ == "SymbolicZero" for x in t])
-            return p[0] * p[1], t[0] * p[1]
+    def rule(p, t):
+        seen.append([type(x).__name__ == "SymbolicZero" for x in t])
+        return p[0] * p[1], t[0] * p[1]
 
-        f = make(jx, lambda x, y: x * y, rule, symbolic_zeros=True)
-
-        def run():
-            grads = jx.grad(f)(1.0, 2.0), jx.vmap(jx.grad(f))(jx.numpy.ones(3), jx.numpy.ones(3))
-            return grads, jx.jit(jx.grad(jx.jit(f)))(1.0, 2.0), seen[0], seen[-1]
-
-        return run
-
-    both(program)
+    f = make(jx, lambda x, y: x * y, rule, symbolic_zeros=True)
+    grads = jx.grad(f)(1.0, 2.0), jx.vmap(jx.grad(f))(jx.numpy.ones(3), jx.numpy.ones(3))
+    return grads, jx.jit(jx.grad(jx.jit(f)))(1.0, 2.0), seen[0], seen[-1]
 
 
-def test_a_symbolic_zero_may_be_returned():
-    def program(jx):
-        zero = jx.custom_derivatives.zero_from_primal
-        f = make(jx, lambda x: (x, 2 * x), lambda p, t: ((p[0], 2 * p[0]), (t[0], zero(p[0]))))
-        symbolic = jx.custom_derivatives.SymbolicZero.from_primal_value(np.ones(2, "int32"))
-        assert (symbolic.shape, symbolic.dtype) == ((2,), jx.dtypes.float0)
-        return lambda: jx.grad(lambda x: sum(f(x)))(3.0)
-
-    both(program)
+@in_both
+def test_a_symbolic_zero_may_be_returned(jx):
+    zero = jx.custom_derivatives.zero_from_primal
+    f = make(jx, lambda x: (x, 2 * x), lambda p, t: ((p[0], 2 * p[0]), (t[0], zero(p[0]))))
+    symbolic = jx.custom_derivatives.SymbolicZero.from_primal_value(np.ones(2, "int32"))
+    assert (symbolic.shape, symbolic.dtype) == ((2,), jx.dtypes.float0)
+    return jx.grad(lambda x: sum(f(x)))(3.0)
 
 
-def test_functions_of_trees():
-    def program(jx):
-        f = make(jx, lambda d: {"s": d["a"] * d["b"][0]},
-                 lambda p, t: ({"s": p[0]["a"] * p[0]["b"][0]},
-                               {"s": 2 * t[0]["a"] + 3 * t[0]["b"][0]}))
-        tree = {"a": 2.0, "b": (3.0, np.float32(1.0))}
-        return lambda: (f(tree), jx.grad(lambda d: f(d)["s"])(tree),
-                        jx.jit(jx.grad(lambda d: f(d)["s"]))(tree))
-
-    both(program)
+@in_both
+def test_functions_of_trees(jx):
+    f = make(jx, lambda d: {"s": d["a"] * d["b"][0]},
+             lambda p, t: ({"s": p[0]["a"] * p[0]["b"][0]},
+                           {"s": 2 * t[0]["a"] + 3 * t[0]["b"][0]}))
+    tree = {"a": 2.0, "b": (3.0, np.float32(1.0))}
+    return (f(tree), jx.grad(lambda d: f(d)["s"])(tree),
+            jx.jit(jx.grad(lambda d: f(d)["s"]))(tree))
 
 
 @pytest.mark.parametrize("tangent", ["0.0", "jax.jvp(lambda a: 1.0, (p[0],), (t[0],))[1]", "0.5"])

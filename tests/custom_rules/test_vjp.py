@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def make(jx, fun, fwd, bwd, nondiff=(), **kwargs):
@@ -97,68 +97,62 @@ def test_closures_over_tracers(transform, argument):
     both(program)
 
 
-def test_symbolic_zeros():
-    def program(jx):
-        seen = []
+@in_both
+def test_symbolic_zeros(jx):
+    seen = []
 
-        def fwd(x, y):
-            seen.append((bool(x.perturbed), bool(y.perturbed)))
-            x, y = jx.custom_derivatives.custom_vjp_primal_tree_values((x, y))
-            return (x * y, x), y
+    def fwd(x, y):
+        seen.append((bool(x.perturbed), bool(y.perturbed)))
+        x, y = jx.custom_derivatives.custom_vjp_primal_tree_values((x, y))
+        return (x * y, x), y
 
-        def bwd(y, cts):
-            seen.append([type(ct).__name__ == "SymbolicZero" for ct in cts])
-            return cts[0] * y, None
+    def bwd(y, cts):
+        seen.append([type(ct).__name__ == "SymbolicZero" for ct in cts])
+        return cts[0] * y, None
 
-        f = make(jx, lambda x, y: (x * y, x), fwd, bwd, symbolic_zeros=True)
-        return lambda: (jx.grad(lambda x: f(x, 2.0)[0])(3.0),
-                        jx.jit(jx.grad(lambda x: jx.jit(f)(x, 2.0)[0]))(3.0), seen)
-
-    both(program)
+    f = make(jx, lambda x, y: (x * y, x), fwd, bwd, symbolic_zeros=True)
+    return (jx.grad(lambda x: f(x, 2.0)[0])(3.0),
+            jx.jit(jx.grad(lambda x: jx.jit(f)(x, 2.0)[0]))(3.0), seen)
 
 
-def test_custom_gradient():
-    def program(jx):
-        @jx.custom_gradient
-        def f(x):
-            y = jx.numpy.sin(x)
-            return y * y, lambda ct: 7 * ct * y
+@in_both
+def test_custom_gradient(jx):
+    @jx.custom_gradient
+    def f(x):
+        y = jx.numpy.sin(x)
+        return y * y, lambda ct: 7 * ct * y
 
-        return lambda: (f(2.0), jx.grad(f)(2.0), jx.jit(jx.vmap(jx.grad(f)))(np.ones(3, "f4")),
-                        jx.grad(jx.grad(f))(2.0))
-
-    both(program)
+    return (f(2.0), jx.grad(f)(2.0), jx.jit(jx.vmap(jx.grad(f)))(np.ones(3, "f4")),
+            jx.grad(jx.grad(f))(2.0))
 
 
-def test_closure_convert():
+@in_both
+def test_closure_convert(jx):
     """The example of its documentation: a solver whose function closes over what is learnt."""
-    def program(jx):
-        def solve(f, x0):
-            converted, hoisted = jx.closure_convert(f, x0)
-            return _solve(converted, x0, *hoisted)
+    def solve(f, x0):
+        converted, hoisted = jx.closure_convert(f, x0)
+        return _solve(converted, x0, *hoisted)
 
-        @functools.partial(jx.custom_vjp, nondiff_argnums=(0,))
-        def _solve(f, x0, *args):
-            return f(x0, *args) * 2
+    @functools.partial(jx.custom_vjp, nondiff_argnums=(0,))
+    def _solve(f, x0, *args):
+        return f(x0, *args) * 2
 
-        def fwd(f, x0, *args):
-            return _solve(f, x0, *args), args
+    def fwd(f, x0, *args):
+        return _solve(f, x0, *args), args
 
-        def bwd(f, args, ct):
-            return (ct, *[3 * ct * a for a in args])
+    def bwd(f, args, ct):
+        return (ct, *[3 * ct * a for a in args])
 
-        _solve.defvjp(fwd, bwd)
+    _solve.defvjp(fwd, bwd)
 
-        def loss(w):
-            return solve(lambda x: w * x + np.float32(1), 2.0)
+    def loss(w):
+        return solve(lambda x: w * x + np.float32(1), 2.0)
 
-        def wrong_tree(w):
-            return jx.closure_convert(lambda x: w * x, 1.0)[0]((1.0, 2.0), w)
+    def wrong_tree(w):
+        return jx.closure_convert(lambda x: w * x, 1.0)[0]((1.0, 2.0), w)
 
-        return lambda: (loss(3.0), jx.grad(loss)(3.0), jx.jit(jx.grad(loss))(3.0),
-                        len(jx.closure_convert(lambda x: np.ones(3) * x, 1.0)[1]))
-
-    both(program)
+    return (loss(3.0), jx.grad(loss)(3.0), jx.jit(jx.grad(loss))(3.0),
+            len(jx.closure_convert(lambda x: np.ones(3) * x, 1.0)[1]))
 
 
 @pytest.mark.parametrize("wrap", ["lambda f: f", "jax.checkpoint"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 
 X = np.arange(3, dtype=np.float32)
 S = np.float32(7)
@@ -56,22 +56,18 @@ WRAPS = {
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values(name, wrap):
-    def program(library):
-        rules = functions(library)
-        return lambda: WRAPS[wrap](library, lambda x, s: PROGRAMS[name](library, *rules, x, s))
-
-    both(program)
+@in_both
+def test_values(library, name, wrap):
+    rules = functions(library)
+    return WRAPS[wrap](library, lambda x, s: PROGRAMS[name](library, *rules, x, s))
 
 
-def test_the_program_of_a_stopped_loop():
-    def program(library):
-        _, stop = functions(library)
-        lax, sin = library.lax, library.numpy.sin
+@in_both
+def test_the_program_of_a_stopped_loop(library):
+    _, stop = functions(library)
+    lax, sin = library.lax, library.numpy.sin
 
-        def f(x):
-            return (stop(lax.fori_loop(0, 2, lambda i, c: sin(c), x)) * x).sum()
+    def f(x):
+        return (stop(lax.fori_loop(0, 2, lambda i, c: sin(c), x)) * x).sum()
 
-        return lambda: str(library.make_jaxpr(library.grad(f))(X)).split("broadcast_in_dim")[-1]
-
-    both(program)
+    return str(library.make_jaxpr(library.grad(f))(X)).split("broadcast_in_dim")[-1]

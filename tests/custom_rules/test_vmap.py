@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 F32 = np.float32
 X, Y = np.arange(3, dtype=F32), np.arange(1, 4, dtype=F32)
@@ -115,25 +115,23 @@ def test_errors(name):
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)], ids=str)
-def test_what_a_rule_under_a_jvp_is_told(axes):
+@in_both
+def test_what_a_rule_under_a_jvp_is_told(jx, axes):
     """A rule is told of a batch where an argument is batched together with its tangent."""
-    def program(jx):
-        told = []
+    told = []
 
-        @jx.custom_batching.custom_vmap
-        def f(x):
-            return jx.numpy.sin(x)
+    @jx.custom_batching.custom_vmap
+    def f(x):
+        return jx.numpy.sin(x)
 
-        @f.def_vmap
-        def rule(axis_size, in_batched, x):
-            told.append((axis_size, *in_batched))
-            return jx.numpy.cos(x), in_batched[0]
+    @f.def_vmap
+    def rule(axis_size, in_batched, x):
+        told.append((axis_size, *in_batched))
+        return jx.numpy.cos(x), in_batched[0]
 
-        out_axes = (axes[0], 0)
-        values = [np.arange(1, 4, dtype=np.float32) if axis == 0 else np.float32(2) for axis in axes]
-        return lambda: (jx.vmap(lambda x, t: jx.jvp(f, (x,), (t,)), axes, out_axes)(*values), told)
-
-    both(program)
+    out_axes = (axes[0], 0)
+    values = [np.arange(1, 4, dtype=np.float32) if axis == 0 else np.float32(2) for axis in axes]
+    return (jx.vmap(lambda x, t: jx.jvp(f, (x,), (t,)), axes, out_axes)(*values), told)
 
 
 @pytest.mark.parametrize("out_axes", [(0, None), (None, 0), 0, (1, 0)], ids=str)

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -114,14 +114,12 @@ def test_eager_callbacks_see_the_whole_array(program):
     both(lambda library: lambda: calls(library, program, lambda lib, mesh, f: f))
 
 
-def test_ordered_effects_are_for_one_device():
-    def program(library):
-        def f(x):
-            library.debug.print("{}", x.sum(), ordered=True)
-            return x
-        return lambda: library.jit(f)(placed(library)[1])
-
-    both(program)
+@in_both
+def test_ordered_effects_are_for_one_device(library):
+    def f(x):
+        library.debug.print("{}", x.sum(), ordered=True)
+        return x
+    return library.jit(f)(placed(library)[1])
 
 
 def test_in_a_shard_map_over_some_axes_python_returns_nothing():

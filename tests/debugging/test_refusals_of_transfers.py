@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 CALLS = """jnp.sin(x)  jnp.add(x, x)  jnp.add(a, x)  a + x  a + 1.0  1.0 + a  a + np.float32(1)  lax.sin(x)
     jnp.array(x)  jnp.asarray(x)  jnp.array([1.0, 2.0])  jnp.zeros(3)  jnp.full(3, x)  jnp.eye(3)
@@ -66,20 +66,18 @@ def test_nothing_is_refused_while_a_function_is_traced():
     assert out.shape == (3,)
 
 
-def test_constants_of_a_function_that_is_compiled_under_the_guard():
-    def program(jx):
-        jnp = jx.numpy
+@in_both
+def test_constants_of_a_function_that_is_compiled_under_the_guard(jx):
+    jnp = jx.numpy
 
-        def f(x):
-            made = jnp.ones(3), jnp.arange(3), jnp.full(3, x[0]), jnp.zeros_like(x), jnp.eye(3)[0]
-            return sum(made, x) + jnp.asarray(3.0) + jx.random.uniform(jx.random.key(0), (3,))
+    def f(x):
+        made = jnp.ones(3), jnp.arange(3), jnp.full(3, x[0]), jnp.zeros_like(x), jnp.eye(3)[0]
+        return sum(made, x) + jnp.asarray(3.0) + jx.random.uniform(jx.random.key(0), (3,))
 
-        def guarded(x):
-            with jx.transfer_guard("disallow"):
-                return jx.jit(f)(x)
-        return guarded(jnp.ones(3))
-
-    both(lambda jx: lambda: program(jx))
+    def guarded(x):
+        with jx.transfer_guard("disallow"):
+            return jx.jit(f)(x)
+    return guarded(jnp.ones(3))
 
 
 def test_a_pytree_is_refused_for_its_raw_leaf():
@@ -112,24 +110,22 @@ MOVES = {
 
 @pytest.mark.parametrize("mode", ["allow", "log", "disallow", "disallow_explicit"])
 @pytest.mark.parametrize("name", MOVES)
-def test_copies_to_other_devices(name, mode):
-    def refused(jx):
-        first, second = jx.devices()[:2]
-        spec = jx.sharding.PartitionSpec("data")
-        split = jx.sharding.NamedSharding(jx.sharding.Mesh([first, second], "data"), spec)
-        x = jx.numpy.ones(4)
-        a = {"x": x, "y": jx.device_put(x, second), "z": jx.device_put(x, split), "split": split,
-             "first": first, "second": second, "spec": spec, "key": jx.random.key(0)}
-        MOVES[name](jx, a)  # what is compiled at the first call is no matter here
-        try:
-            with jx.transfer_guard_device_to_device(mode):
-                MOVES[name](jx, a)
-        except jx.errors.JaxRuntimeError as error:
-            assert "Disallowed device-to-device transfer" in str(error)
-            return True
-        return False
-
-    both(lambda jx: lambda: refused(jx))
+@in_both
+def test_copies_to_other_devices(jx, name, mode):
+    first, second = jx.devices()[:2]
+    spec = jx.sharding.PartitionSpec("data")
+    split = jx.sharding.NamedSharding(jx.sharding.Mesh([first, second], "data"), spec)
+    x = jx.numpy.ones(4)
+    a = {"x": x, "y": jx.device_put(x, second), "z": jx.device_put(x, split), "split": split,
+         "first": first, "second": second, "spec": spec, "key": jx.random.key(0)}
+    MOVES[name](jx, a)  # what is compiled at the first call is no matter here
+    try:
+        with jx.transfer_guard_device_to_device(mode):
+            MOVES[name](jx, a)
+    except jx.errors.JaxRuntimeError as error:
+        assert "Disallowed device-to-device transfer" in str(error)
+        return True
+    return False
 
 
 def test_a_refused_copy_leaves_the_guard_as_it_was():

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, in_both, oracle, subject
 
 
 def scoped(jx):
@@ -100,13 +100,11 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_names_of_transformations(function, transform):
+@in_both
+def test_names_of_transformations(jx, function, transform):
     """In jaxprs, with those inside of equations."""
-    def program(jx):
-        f = TRANSFORMS[transform](jx, lambda x: function(jx, x))
-        return lambda: sorted({*_all_stacks(jx.make_jaxpr(f)(1.0).jaxpr)} - {""})
-
-    both(program)
+    f = TRANSFORMS[transform](jx, lambda x: function(jx, x))
+    return sorted({*_all_stacks(jx.make_jaxpr(f)(1.0).jaxpr)} - {""})
 
 
 def _all_stacks(jaxpr):
@@ -118,20 +116,18 @@ def _all_stacks(jaxpr):
                     yield from _all_stacks(inner.jaxpr)
 
 
-def test_names_of_a_vmap_over_containers():
+@in_both
+def test_names_of_a_vmap_over_containers(jx):
     """`vmap` of functions of sparse arrays takes another way."""
-    def program(jx):
-        def f(x, M):
-            with jx.named_scope("foo"):
-                return jx.numpy.sin(x) + M.todense().sum()
+    def f(x, M):
+        with jx.named_scope("foo"):
+            return jx.numpy.sin(x) + M.todense().sum()
 
-        sparse = importlib.import_module(f"{jx.__name__}.experimental.sparse")
-        M = sparse.BCOO.fromdense(jx.numpy.eye(3), n_batch=1)
-        jaxpr = jx.make_jaxpr(jx.vmap(f))(jx.numpy.ones(3), M).jaxpr
-        return lambda: [str(eqn.source_info.name_stack) for eqn in jaxpr.eqns
-                        if eqn.primitive.name in ("sin", "reduce_sum")]
-
-    both(program)
+    sparse = importlib.import_module(f"{jx.__name__}.experimental.sparse")
+    M = sparse.BCOO.fromdense(jx.numpy.eye(3), n_batch=1)
+    jaxpr = jx.make_jaxpr(jx.vmap(f))(jx.numpy.ones(3), M).jaxpr
+    return [str(eqn.source_info.name_stack) for eqn in jaxpr.eqns
+            if eqn.primitive.name in ("sin", "reduce_sum")]
 
 
 def test_names_of_transformations_in_programs():
@@ -166,18 +162,16 @@ def test_a_recomputed_part_says_so():
     assert "checkpoint/rematted_computation/cos" in names(subject.grad(f))
 
 
-def test_a_scope_ends_with_an_error():
-    def program(jx):
-        def f(x):
-            try:
-                with jx.named_scope("a"):
-                    raise ValueError
-            except ValueError:
-                return jx.numpy.sin(x)
+@in_both
+def test_a_scope_ends_with_an_error(jx):
+    def f(x):
+        try:
+            with jx.named_scope("a"):
+                raise ValueError
+        except ValueError:
+            return jx.numpy.sin(x)
 
-        return lambda: stacks(jx.make_jaxpr(f)(1.0))
-
-    both(program)
+    return stacks(jx.make_jaxpr(f)(1.0))
 
 
 CALLS = {

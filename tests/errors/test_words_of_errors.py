@@ -12,7 +12,7 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 # the program -> what JAX's message says
 JIT = {
@@ -362,33 +362,23 @@ def test_what_a_jaxpr_knows_of_its_function():
     ]
 
 
-def test_what_a_jitted_function_shows():
-    def program(jx):
-        def run():
-            f = jx.jit(names)
-            lowered = jx.jit(lambda x, y: jx.numpy.sin(x)).lower(1.0, 2.0)
-            texts = ["sine" in str(lowered.compiler_ir()),
-                     "sine" in lowered.compiler_ir("hlo").as_hlo_text()]
-            options = {"exec_time_optimization_effort": 0.0}
-            return (f.__getstate__()["function_name"], texts,
-                    jx.jit(lambda x: x + 1, compiler_options=options)(1.0))
-
-        return run
-
-    both(program)
+@in_both
+def test_what_a_jitted_function_shows(jx):
+    f = jx.jit(names)
+    lowered = jx.jit(lambda x, y: jx.numpy.sin(x)).lower(1.0, 2.0)
+    texts = ["sine" in str(lowered.compiler_ir()),
+             "sine" in lowered.compiler_ir("hlo").as_hlo_text()]
+    options = {"exec_time_optimization_effort": 0.0}
+    return (f.__getstate__()["function_name"], texts,
+            jx.jit(lambda x: x + 1, compiler_options=options)(1.0))
 
 
-def test_a_tracer_of_a_reference_is_no_array():
-    def program(jx):
-        def run():
-            seen = []
-            jx.jit(lambda r: seen.append((isinstance(r, jx.Array), isinstance(r, jx.Ref))))(
-                jx.new_ref(1.0))
-            return seen
-
-        return run
-
-    both(program)
+@in_both
+def test_a_tracer_of_a_reference_is_no_array(jx):
+    seen = []
+    jx.jit(lambda r: seen.append((isinstance(r, jx.Array), isinstance(r, jx.Ref))))(
+        jx.new_ref(1.0))
+    return seen
 
 
 def test_a_lowering_rule_may_use_references():

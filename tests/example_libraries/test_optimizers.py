@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax.example_libraries.optimizers  # noqa: F401
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 PARAMS = {"w": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), "b": [np.float32(0.5)]}
 SCALE = {"w": np.array([[1, 2, 3], [0, 5, 0.1]], np.float32), "b": [np.float32(0)]}
@@ -49,35 +49,26 @@ def optimizers(jx):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_steps(name):
-    def program(jx):
-        init, update, get_params = MADE[name](optimizers(jx))
-
-        def run():
-            state, path = init(jx.tree.map(jx.numpy.asarray, PARAMS)), []
-            for i in range(4):
-                state = update(i, gradients(jx, get_params(state)), state)
-                path.append(get_params(state))
-            return path
-
-        return run
-
-    both(program)
+@in_both
+def test_steps(jx, name):
+    init, update, get_params = MADE[name](optimizers(jx))
+    state, path = init(jx.tree.map(jx.numpy.asarray, PARAMS)), []
+    for i in range(4):
+        state = update(i, gradients(jx, get_params(state)), state)
+        path.append(get_params(state))
+    return path
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if name != "sm3"])
-def test_jaxpr_text(name):
+@in_both
+def test_jaxpr_text(jx, name):
     """A compiled step is JAX's, equation by equation. (JAX's sm3 cannot be traced.)"""
+    init, update, get_params = MADE[name](optimizers(jx))
 
-    def program(jx):
-        init, update, get_params = MADE[name](optimizers(jx))
+    def step(i, params, grads):
+        return get_params(update(i, grads, update(i, grads, init(params))))
 
-        def step(i, params, grads):
-            return get_params(update(i, grads, update(i, grads, init(params))))
-
-        return lambda: jx.make_jaxpr(step)(3, PARAMS, SCALE)
-
-    both(program)
+    return jx.make_jaxpr(step)(3, PARAMS, SCALE)
 
 
 def test_sm3_under_jit():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax.example_libraries.stax  # noqa: F401
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(3, 5)).astype(np.float32)
@@ -76,14 +76,12 @@ def test_unknown_batch_size(name):
         jx.random.key(0), (-1, *inputs.shape[1:]))[0]])
 
 
-def test_parallel_parts():
-    def program(jx):
-        stax = jx.example_libraries.stax
-        init_fun, apply_fun = stax.parallel(stax.Dense(2), stax.Tanh)
-        shapes, params = init_fun(jx.random.key(0), [(3, 5), (2, 2)])
-        return lambda: (list(shapes), apply_fun(tuple(params), [ROWS, ROWS[:2, :2]]))
-
-    both(program)
+@in_both
+def test_parallel_parts(jx):
+    stax = jx.example_libraries.stax
+    init_fun, apply_fun = stax.parallel(stax.Dense(2), stax.Tanh)
+    shapes, params = init_fun(jx.random.key(0), [(3, 5), (2, 2)])
+    return (list(shapes), apply_fun(tuple(params), [ROWS, ROWS[:2, :2]]))
 
 
 def test_dropout_needs_a_key():

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from minijax.experimental import checkify as our_checkify
-from tests.oracle import both, jax, oracle, subject
+from tests.oracle import both, in_both, jax, oracle, subject
 
 jax_checkify = jax.experimental.checkify
 
@@ -280,48 +280,37 @@ X8 = np.array([1, -2, 3, 4, 0, 1, -1, 1], F32)
 
 @pytest.mark.parametrize("x", [X8, np.ones(8, F32)], ids=["bad", "good"])
 @pytest.mark.parametrize("checks", ["user_checks", "float_checks", "all_checks"])
-def test_pmap(x, checks):
-    def program(jx):
-        L = library(jx)
+@in_both
+def test_pmap(jx, x, checks):
+    L = library(jx)
 
-        def f(x):
-            L.C.check(x >= 0, "x is {x}", x=x)
-            return L.np.sin(x / x)
+    def f(x):
+        L.C.check(x >= 0, "x is {x}", x=x)
+        return L.np.sin(x / x)
 
-        def run():
-            error, out = L.C.checkify(jx.pmap(f), errors=getattr(L.C, checks))(x)
-            return error.get(), out
-
-        return run
-
-    both(program)
+    error, out = L.C.checkify(jx.pmap(f), errors=getattr(L.C, checks))(x)
+    return error.get(), out
 
 
 @pytest.mark.parametrize("how", ["checkify(f)", "jit(checkify(f))", "checkify(jit(f))",
                                  "checkify(after_check(f))"])
 @pytest.mark.parametrize("x", [X8, np.ones(8, F32)], ids=["bad", "good"])
-def test_shard_map(how, x):
-    def program(jx):
-        L = library(jx)
-        mesh = jx.sharding.Mesh(np.array(jx.devices()[:8]), "i")
+@in_both
+def test_shard_map(jx, how, x):
+    L = library(jx)
+    mesh = jx.sharding.Mesh(np.array(jx.devices()[:8]), "i")
 
-        def on_shard(x):
-            L.C.check(x.sum() >= 0, "the sum is {}", x.sum())
-            return L.np.sin(x)
+    def on_shard(x):
+        L.C.check(x.sum() >= 0, "the sum is {}", x.sum())
+        return L.np.sin(x)
 
-        def after_check(f):
-            return lambda x: (L.C.check(L.np.asarray(x)[0] > 0, "first"), f(x))[1]
+    def after_check(f):
+        return lambda x: (L.C.check(L.np.asarray(x)[0] > 0, "first"), f(x))[1]
 
-        f = jx.shard_map(on_shard, mesh=mesh, in_specs=jx.P("i"), out_specs=jx.P("i"))
-        names = {"checkify": L.C.checkify, "jit": jx.jit, "f": f, "after_check": after_check}
-
-        def run():
-            error, out = eval(how, names)(x)
-            return error.get(), out
-
-        return run
-
-    both(program)
+    f = jx.shard_map(on_shard, mesh=mesh, in_specs=jx.P("i"), out_specs=jx.P("i"))
+    names = {"checkify": L.C.checkify, "jit": jx.jit, "f": f, "after_check": after_check}
+    error, out = eval(how, names)(x)
+    return error.get(), out
 
 
 @pytest.mark.parametrize("index", [5, -5, (0, 5, 100), ((1, 20), (3, 4)), (((1, 1), (1, 20)), 3)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def hijax(jx):
@@ -77,26 +77,18 @@ def boxed(jx):
     return Point, PointType, Norm("norm")
 
 
-def test_types_of_other_values():
-    def program(jx):
-        def run():
-            Point, PointType, norm_p = boxed(jx)
-            p = Point(np.float32(3), np.float32(4))
-            return norm_p.bind(p), jx.typeof(p) == PointType(), jx.typeof(p).is_high
-        return run
-
-    both(program)
+@in_both
+def test_types_of_other_values(jx):
+    Point, PointType, norm_p = boxed(jx)
+    p = Point(np.float32(3), np.float32(4))
+    return norm_p.bind(p), jx.typeof(p) == PointType(), jx.typeof(p).is_high
 
 
-def test_values_of_other_types_are_traced():
-    def program(jx):
-        def run():
-            Point, _, norm_p = boxed(jx)
-            p = Point(np.float32(3), np.float32(4))
-            return jx.jit(lambda x: norm_p.bind(p) + x)(1.0)
-        return run
-
-    both(program)
+@in_both
+def test_values_of_other_types_are_traced(jx):
+    Point, _, norm_p = boxed(jx)
+    p = Point(np.float32(3), np.float32(4))
+    return jx.jit(lambda x: norm_p.bind(p) + x)(1.0)
 
 
 def test_names_of_hijax():

@@ -10,7 +10,7 @@ import pytest
 import minijax
 import minijax.experimental.jet
 from minijax import lax, numpy as jnp
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.primitives_table import ROWS, operands
 
 X = np.array([0.3, 0.7, 0.45], np.float32)
@@ -288,15 +288,13 @@ def test_coefficients():
     both(lambda jx: lambda: jx.experimental.jet.jet2(jx.numpy.sin, (1.0,), ([1.0, 0.5],)))
 
 
-def test_marks_of_zeros():
-    def program(jx):
-        jet = jx.experimental.jet
-        leaves = jx.tree.leaves((jet.zero_series, jet.zero_term))
-        x = jx.numpy.ones(1)
-        series = jet.jet(lambda x: 2.0, (x,), ([x, x],))[1]
-        return lambda: (leaves, type(jet.zero_series).__name__, series is jet.zero_series)
-
-    both(program)
+@in_both
+def test_marks_of_zeros(jx):
+    jet = jx.experimental.jet
+    leaves = jx.tree.leaves((jet.zero_series, jet.zero_term))
+    x = jx.numpy.ones(1)
+    series = jet.jet(lambda x: 2.0, (x,), ([x, x],))[1]
+    return (leaves, type(jet.zero_series).__name__, series is jet.zero_series)
 
 
 def test_arguments_that_do_not_move():

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from minijax.experimental import key_reuse
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 # Functions of a key `k`, and of an array of two keys `ks`, as text; r is the random room.
 OF_A_KEY = """
@@ -88,19 +88,17 @@ def test_of_two_keys(row):
     both(lambda jx: signature_of(jx, row, "ks", make), raises=refused(row, "ks", make))
 
 
-def test_signatures_compare_by_what_they_say():
-    def program(jx):
-        c = checker(jx)
-        yes, no, mixed = np.array([True, True]), np.array([False, False]), np.array([True, False])
-        parts = [c.Source(0), c.Source(0, True), c.Source(0, yes), c.Source(0, False),
-                 c.Source(0, no), c.Source(0, mixed), c.Source(1), c.Sink(0), c.Sink(0, yes),
-                 c.Sink(0, mixed), c.Forward(0, 1), c.Forward(1, 0)]
-        both_ways = c.KeyReuseSignature(c.Sink(1), c.Source(0)), c.KeyReuseSignature(
-            c.Source(0), c.Sink(1))
-        return lambda: ([[bool(a == b) for b in parts] for a in parts], repr(parts), repr(both_ways),
-                        both_ways[0] == both_ways[1], hash(both_ways[0]) == hash(both_ways[1]))
-
-    both(program)
+@in_both
+def test_signatures_compare_by_what_they_say(jx):
+    c = checker(jx)
+    yes, no, mixed = np.array([True, True]), np.array([False, False]), np.array([True, False])
+    parts = [c.Source(0), c.Source(0, True), c.Source(0, yes), c.Source(0, False),
+             c.Source(0, no), c.Source(0, mixed), c.Source(1), c.Sink(0), c.Sink(0, yes),
+             c.Sink(0, mixed), c.Forward(0, 1), c.Forward(1, 0)]
+    both_ways = c.KeyReuseSignature(c.Sink(1), c.Source(0)), c.KeyReuseSignature(
+        c.Source(0), c.Sink(1))
+    return ([[bool(a == b) for b in parts] for a in parts], repr(parts), repr(both_ways),
+            both_ways[0] == both_ways[1], hash(both_ways[0]) == hash(both_ways[1]))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -121,20 +119,14 @@ def test_signatures_compare_by_what_they_say():
     "jax.lax.select_n(jax.numpy.array([True]), r.split(k, 1), r.split(r.key(1), 1))",
 ])
 @pytest.mark.parametrize("eager", [False, True])
-def test_under_the_setting(uses, eager):
-    def program(jx):
-        names = {"jax": jx, "r": jx.random}
-
-        def run():
-            with jx.debug_key_reuse(True), jx.disable_jit(eager):
-                try:
-                    eval(uses, names | {"k": jx.random.key(0)})
-                except jx.errors.KeyReuseError as error:
-                    return str(error).split(" at index")[0].splitlines()[0]
-
-        return run
-
-    both(program)
+@in_both
+def test_under_the_setting(jx, uses, eager):
+    names = {"jax": jx, "r": jx.random}
+    with jx.debug_key_reuse(True), jx.disable_jit(eager):
+        try:
+            eval(uses, names | {"k": jx.random.key(0)})
+        except jx.errors.KeyReuseError as error:
+            return str(error).split(" at index")[0].splitlines()[0]
 
 
 def test_nothing_is_left_of_it():

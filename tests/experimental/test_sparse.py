@@ -14,7 +14,7 @@ import minijax.experimental.sparse
 import minijax.scipy.optimize
 from minijax import numpy as jnp
 from minijax.experimental import sparse
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 RNG = np.random.default_rng(0)
 DENSE = np.array([[0.0, 1.0, 0.0, 2.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0]], np.float32)
@@ -323,18 +323,12 @@ def test_refused(text):
     both(of_library, raises=REFUSED[text])
 
 
-def test_gather_by_brackets():
+@in_both
+def test_gather_by_brackets(jx):
     """What is stored is also the same."""
-    def of_library(jx):
-        M = jx.experimental.sparse.BCOO.fromdense(jx.numpy.asarray(DENSE))
-
-        def run():
-            out = M[jx.numpy.array([0, 2, 0])]
-            return out.todense(), out.nse, out.n_batch
-
-        return run
-
-    both(of_library)
+    M = jx.experimental.sparse.BCOO.fromdense(jx.numpy.asarray(DENSE))
+    out = M[jx.numpy.array([0, 2, 0])]
+    return out.todense(), out.nse, out.n_batch
 
 
 def test_arrays_that_share_their_indices():

@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.experimental.sparse
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 DENSE = np.array([[0, 2, 0, 1], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
 
@@ -86,11 +86,9 @@ def test_gather(case, n_dense):
     both(program)
 
 
-def test_gather_by_indexing():
-    def program(jx):
-        sparse = _load(jx)
-        M = sparse.BCOO.fromdense(DENSE)
-        f = sparse.sparsify(lambda M, i: M.at[i].get(mode="promise_in_bounds"))
-        return lambda: f(M, np.array([2, 0, 2])).todense()
-
-    both(program)
+@in_both
+def test_gather_by_indexing(jx):
+    sparse = _load(jx)
+    M = sparse.BCOO.fromdense(DENSE)
+    f = sparse.sparsify(lambda M, i: M.at[i].get(mode="promise_in_bounds"))
+    return f(M, np.array([2, 0, 2])).todense()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 DENSE = np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 5, 0]], np.float32)
 
@@ -31,17 +31,12 @@ STRICT = [
 
 
 @pytest.mark.parametrize("text", STRICT)
-def test_no_rank_is_promoted_implicitly(text):
-    def program(jx):
-        s = sparse_of(jx)
-
-        def run():
-            with jx.numpy_rank_promotion("raise"), jx.numpy_dtype_promotion("strict"):
-                x, y = (s.BCOO.fromdense(DENSE, n_batch=n) for n in (0, 1))
-                return eval(text, {"s": s, "x": x, "y": y, "np": np}).todense()
-        return run
-
-    both(program)
+@in_both
+def test_no_rank_is_promoted_implicitly(jx, text):
+    s = sparse_of(jx)
+    with jx.numpy_rank_promotion("raise"), jx.numpy_dtype_promotion("strict"):
+        x, y = (s.BCOO.fromdense(DENSE, n_batch=n) for n in (0, 1))
+        return eval(text, {"s": s, "x": x, "y": y, "np": np}).todense()
 
 
 SPARSIFIED = [
@@ -53,12 +48,10 @@ SPARSIFIED = [
 
 
 @pytest.mark.parametrize("number", range(len(SPARSIFIED)))
-def test_sparsified(number):
-    def program(jx):
-        s = sparse_of(jx)
-        return lambda: s.todense(s.sparsify(partial(SPARSIFIED[number], jx))(s.BCOO.fromdense(DENSE)))
-
-    both(program)
+@in_both
+def test_sparsified(jx, number):
+    s = sparse_of(jx)
+    return s.todense(s.sparsify(partial(SPARSIFIED[number], jx))(s.BCOO.fromdense(DENSE)))
 
 
 def test_rules_for_dense_arrays_are_used_inside_only():
@@ -95,20 +88,16 @@ def test_loops_over_sparse_rows_are_refused():
     both(program, raises=NotImplementedError)
 
 
-def test_zeros_are_stored_where_no_dimension_is_sparse():
+@in_both
+def test_zeros_are_stored_where_no_dimension_is_sparse(jx):
     """The derivative at a zero is 1. Before, it was 0."""
-    def program(jx):
-        s = sparse_of(jx)
-        return lambda: jx.jacrev(lambda x: s.BCOO.fromdense(x, nse=1, n_batch=1).todense())(np.array([0.0, 2.0], "f"))
-
-    both(program)
+    s = sparse_of(jx)
+    return jx.jacrev(lambda x: s.BCOO.fromdense(x, nse=1, n_batch=1).todense())(np.array([0.0, 2.0], "f"))
 
 
-def test_compressed_rows_are_indexed():
-    def program(jx):
-        s = sparse_of(jx)
-        return lambda: (s.BCSR.fromdense(DENSE)[None].todense(), repr(s.BCSR.fromdense(DENSE)[None]),
-                        s.bcsr_extract(*s.BCSR.fromdense(DENSE[..., None], n_dense=1, nse=4).tree_flatten()[0][1:],
-                                       DENSE[..., None]))
-
-    both(program)
+@in_both
+def test_compressed_rows_are_indexed(jx):
+    s = sparse_of(jx)
+    return (s.BCSR.fromdense(DENSE)[None].todense(), repr(s.BCSR.fromdense(DENSE)[None]),
+            s.bcsr_extract(*s.BCSR.fromdense(DENSE[..., None], n_dense=1, nse=4).tree_flatten()[0][1:],
+                           DENSE[..., None]))

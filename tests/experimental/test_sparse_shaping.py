@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 MASK = np.random.RandomState(0).rand(2, 3, 4, 5) < 0.4
 X, Y = (MASK * np.random.RandomState(1).randint(1, 9, MASK.shape)).astype(np.float32)
@@ -75,13 +75,12 @@ def test_products_and_elements():
     _compare(["s.bcoo_multiply_sparse(x, y)", "x * y", "s.bcoo_extract(x, Y)"], LAYOUTS[:2])
 
 
-def test_duplicates_are_extracted_once():
-    def program(jx):
-        sparse = _sparse(jx)
-        twice = sparse.BCOO((np.ones(3), np.array([[0], [2], [0]])), shape=(4,))
-        return lambda: [sparse.bcoo_extract(twice, np.arange(1.0, 5.0), assume_unique=u).data
-                        for u in (True, False, None)]
-    both(program)
+@in_both
+def test_duplicates_are_extracted_once(jx):
+    sparse = _sparse(jx)
+    twice = sparse.BCOO((np.ones(3), np.array([[0], [2], [0]])), shape=(4,))
+    return [sparse.bcoo_extract(twice, np.arange(1.0, 5.0), assume_unique=u).data
+            for u in (True, False, None)]
 
 
 def test_indexing_in_sparsified_functions():
@@ -96,17 +95,14 @@ def test_the_product_at_some_indices():
         X[0], Y[0].T, indices, dimension_numbers=(((1,), (0,)), ((), ()))))
 
 
-def test_compressed_rows():
-    def program(jx):
-        sparse = _sparse(jx)
-        def run():
-            x, y = (sparse.BCSR.fromdense(v[0]) for v in (X, Y))
-            wide = sparse.bcsr_broadcast_in_dim(x, shape=(2, 4, 5), broadcast_dimensions=(1, 2))
-            return (sparse.bcsr_concatenate([x, y], dimension=0).todense(), wide.todense(),
-                    sparse.bcsr_extract(x.indices, x.indptr, Y[0]),
-                    sparse.bcsr_sum_duplicates(x).todense())
-        return run
-    both(program)
+@in_both
+def test_compressed_rows(jx):
+    sparse = _sparse(jx)
+    x, y = (sparse.BCSR.fromdense(v[0]) for v in (X, Y))
+    wide = sparse.bcsr_broadcast_in_dim(x, shape=(2, 4, 5), broadcast_dimensions=(1, 2))
+    return (sparse.bcsr_concatenate([x, y], dimension=0).todense(), wide.todense(),
+            sparse.bcsr_extract(x.indices, x.indptr, Y[0]),
+            sparse.bcsr_sum_duplicates(x).todense())
 
 
 def test_transformations():

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from minijax.extend import linear_util, source_info_util
-from tests.oracle import both, jax, oracle, subject
+from tests.oracle import both, in_both, jax, oracle, subject
 
 F32 = np.float32
 LU = {oracle: jax.extend.linear_util, subject: linear_util}
@@ -370,15 +370,9 @@ def test_the_default_platform():
 
 
 @pytest.mark.parametrize("tree", [1, (1, [2]), {"b": 1, "a": (2,)}, None, []], ids=repr)
-def test_default_registry(tree):
-    def program(jx):
-        registry = jx.tree_util.default_registry
-
-        def f():
-            one = registry.flatten_one_level(tree)
-            leaves, treedef = registry.flatten(tree, lambda x: type(x) is tuple)
-            return one and [list(one[0]), one[1]], leaves, str(treedef)
-
-        return f
-
-    both(program)
+@in_both
+def test_default_registry(jx, tree):
+    registry = jx.tree_util.default_registry
+    one = registry.flatten_one_level(tree)
+    leaves, treedef = registry.flatten(tree, lambda x: type(x) is tuple)
+    return one and [list(one[0]), one[1]], leaves, str(treedef)

@@ -12,7 +12,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax._src import config, core
 from tests import harness
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 harness.show()
 from minijax._src import test_util as jtu  # noqa: E402
@@ -94,15 +94,13 @@ def test_the_linear_function_shows_its_jaxpr():
         jx.linearize(lambda x: jx.lax.integer_pow(x, 11), x)[1].func.args[0]), 1.0)
 
 
-def test_names_of_make_jaxpr():
-    def named(jx):
-        def foo(x):
-            return x
+@in_both
+def test_names_of_make_jaxpr(jx):
+    def foo(x):
+        return x
 
-        made = jx.make_jaxpr(foo)
-        return made.__name__, made.__qualname__.replace(foo.__qualname__, "")
-
-    both(lambda jx: lambda: named(jx))
+    made = jx.make_jaxpr(foo)
+    return made.__name__, made.__qualname__.replace(foo.__qualname__, "")
 
 
 def test_broadcast_to_no_new_dimension_is_no_equation():

@@ -8,7 +8,7 @@ import pytest
 import minijax
 import minijax.experimental
 from tests import harness
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 harness.show()
 
@@ -42,14 +42,12 @@ ONE_HOT = [((2, 3, 4), [[[1]]], 1), ((3, 4), [[1, 7], [0, -1], [-9, 2]], 1), ((4
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
 @pytest.mark.parametrize(("shape", "indices", "axis"), ONE_HOT)
-def test_take_along_axis_one_hot(shape, indices, axis, dtype):
-    def take(jx):
-        x = jx.numpy.arange(np.prod(shape)).reshape(shape).astype(dtype)
-        places = np.array(indices, "int32")
-        return jx.numpy.take_along_axis(x, places, axis, mode="one_hot"), jx.vmap(
-            lambda x: jx.numpy.take_along_axis(x, places, axis, mode="one_hot"))(x[None])
-
-    both(lambda jx: lambda: take(jx))
+@in_both
+def test_take_along_axis_one_hot(jx, shape, indices, axis, dtype):
+    x = jx.numpy.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    places = np.array(indices, "int32")
+    return jx.numpy.take_along_axis(x, places, axis, mode="one_hot"), jx.vmap(
+        lambda x: jx.numpy.take_along_axis(x, places, axis, mode="one_hot"))(x[None])
 
 
 def test_derivative_of_one_hot_indices():
@@ -94,29 +92,25 @@ def test_batched_end_of_a_loop_with_callbacks():
         minijax.vmap(loop(minijax))(np.array([0, 2]))
 
 
-def test_debug_callbacks_happen_for_all():
+@in_both
+def test_debug_callbacks_happen_for_all(jx):
     """They only show something."""
-    def program(jx):
-        seen = []
-        show = lambda x: jx.debug.callback(lambda x: seen.append(float(x)), x)
-        jx.vmap(lambda p, x: jx.lax.cond(p, show, lambda x: None, x))(
-            np.array([True, False]), np.array([1.0, 2.0], "float32"))
-        jx.effects_barrier()
-        return sorted(seen)
-
-    both(lambda jx: lambda: program(jx))
+    seen = []
+    show = lambda x: jx.debug.callback(lambda x: seen.append(float(x)), x)
+    jx.vmap(lambda p, x: jx.lax.cond(p, show, lambda x: None, x))(
+        np.array([True, False]), np.array([1.0, 2.0], "float32"))
+    jx.effects_barrier()
+    return sorted(seen)
 
 
 # ----------------------------------------------------------------------------------------------
 # Facts about shapes
 
 @pytest.mark.parametrize("name", ["shape", "ndim", "size"])
-def test_lists_are_no_arrays(name):
-    def program(jx):
-        with pytest.warns(DeprecationWarning, match=f"{name} requires ndarray or scalar"):
-            return getattr(jx.numpy, name)([[1, 2, 3]])
-
-    both(lambda jx: lambda: program(jx))
+@in_both
+def test_lists_are_no_arrays(jx, name):
+    with pytest.warns(DeprecationWarning, match=f"{name} requires ndarray or scalar"):
+        return getattr(jx.numpy, name)([[1, 2, 3]])
 
 
 def test_size_along_an_axis_twice():

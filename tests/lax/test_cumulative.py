@@ -5,20 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
-def test_the_sign_of_a_running_sum(dtype):
-    def program(jx):
-        def run():
-            x = jx.numpy.asarray([[-0.0, -0.0, 0.0, -0.0], [-0.0, 1.0, -1.0, -0.0]]).astype(dtype)
-            sums = [f(x, 1, reverse) for f in (jx.lax.cumsum, jx.jit(jx.lax.cumsum, static_argnums=(1, 2)))
-                    for reverse in (False, True)]
-            return [jx.numpy.signbit(jx.numpy.real(out)) for out in sums]
-        return run
-
-    both(program)
+@in_both
+def test_the_sign_of_a_running_sum(jx, dtype):
+    x = jx.numpy.asarray([[-0.0, -0.0, 0.0, -0.0], [-0.0, 1.0, -1.0, -0.0]]).astype(dtype)
+    sums = [f(x, 1, reverse) for f in (jx.lax.cumsum, jx.jit(jx.lax.cumsum, static_argnums=(1, 2)))
+            for reverse in (False, True)]
+    return [jx.numpy.signbit(jx.numpy.real(out)) for out in sums]
 
 
 def test_the_sign_of_a_running_logsumexp():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 # name: (offset, collapsed, index map, operand batching, indices batching), slice sizes, indices
 NUMBERS = {
@@ -219,12 +219,10 @@ def test_repeated_places(op, dtype):
 @pytest.mark.parametrize("transform", ["eager", "jit"])
 @pytest.mark.parametrize("dtype", [
     "bool", "int4", "int8", "int32", "uint8", "uint32", "bfloat16", "float16", "float32", "complex64"])
-def test_what_is_filled_in_outside(dtype, transform, fill_value):
-    def program(m):
-        x = m.numpy.ones((3, 2), dtype)
-        f = TRANSFORMATIONS[transform](m, lambda x: (
-            x.at[np.array([5, 1])].get(mode="fill", fill_value=fill_value),
-            m.numpy.take(x, np.array([7, 0]), axis=0, mode="fill", fill_value=fill_value)))
-        return f(x)
-
-    both(lambda m: lambda: program(m))
+@in_both
+def test_what_is_filled_in_outside(m, dtype, transform, fill_value):
+    x = m.numpy.ones((3, 2), dtype)
+    f = TRANSFORMATIONS[transform](m, lambda x: (
+        x.at[np.array([5, 1])].get(mode="fill", fill_value=fill_value),
+        m.numpy.take(x, np.array([7, 0]), axis=0, mode="fill", fill_value=fill_value)))
+    return f(x)

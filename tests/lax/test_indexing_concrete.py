@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import subject
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 INDICES = {"inside": np.array([2, -3, 0], np.int32), "outside": np.array([0, 3, -4], np.int32),
@@ -19,22 +19,18 @@ INDICES = {"inside": np.array([2, -3, 0], np.int32), "outside": np.array([0, 3, 
     *[(dtype, "outside") for dtype in ("bfloat16", "complex64", "bool", "int8")],
     ("bfloat16", "inside"),
 ])
-def test_dtypes(dtype, name):
-    def program(jx):
-        x, i = jx.numpy.asarray(X, dtype), jx.numpy.asarray(INDICES[name])
-        return lambda: (x[i], jx.numpy.take(x, i), jx.numpy.take(x, i, 1), jx.numpy.take(x, i, -2))
-
-    both(program)
+@in_both
+def test_dtypes(jx, dtype, name):
+    x, i = jx.numpy.asarray(X, dtype), jx.numpy.asarray(INDICES[name])
+    return (x[i], jx.numpy.take(x, i), jx.numpy.take(x, i, 1), jx.numpy.take(x, i, -2))
 
 
-def test_weak_types_and_scalars():
-    def program(jx):
-        x = jx.numpy.asarray(2.0) * jx.numpy.arange(3.0).astype(float)
-        weak = jx.lax.full_like(jx.numpy.asarray(1.0), 3.0, shape=(4,))
-        i = jx.numpy.asarray([1, -1])
-        return lambda: (x[i], weak[i], jx.numpy.take(weak, jx.numpy.int32(2)), jx.numpy.take(x, i[0]))
-
-    both(program)
+@in_both
+def test_weak_types_and_scalars(jx):
+    x = jx.numpy.asarray(2.0) * jx.numpy.arange(3.0).astype(float)
+    weak = jx.lax.full_like(jx.numpy.asarray(1.0), 3.0, shape=(4,))
+    i = jx.numpy.asarray([1, -1])
+    return (x[i], weak[i], jx.numpy.take(weak, jx.numpy.int32(2)), jx.numpy.take(x, i[0]))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, -2, 2, None])
@@ -57,16 +53,14 @@ PLACES = {"int": 1, "-1": -1, "9": 9, "int, int": S[1, -2], "slice": S[1:], "ste
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_set(name):
-    def program(jx):
-        x, z = jx.numpy.asarray(X), jx.numpy.asarray(X.astype(np.int32))
-        index = jx.tree_util.tree_map(
-            lambda i: jx.numpy.asarray(i) if isinstance(i, np.ndarray) else i, PLACES[name])
-        row = jx.numpy.asarray([5.0, 6.0, 7.0, 8.0])
-        return lambda: (x.at[index].set(9.5), x.at[index].set(2), z.at[index].set(7),
-                        x.at[index].set(row[0]), z.astype("uint8").at[index].set(300))
-
-    both(program)
+@in_both
+def test_set(jx, name):
+    x, z = jx.numpy.asarray(X), jx.numpy.asarray(X.astype(np.int32))
+    index = jx.tree_util.tree_map(
+        lambda i: jx.numpy.asarray(i) if isinstance(i, np.ndarray) else i, PLACES[name])
+    row = jx.numpy.asarray([5.0, 6.0, 7.0, 8.0])
+    return (x.at[index].set(9.5), x.at[index].set(2), z.at[index].set(7),
+            x.at[index].set(row[0]), z.astype("uint8").at[index].set(300))
 
 
 @pytest.mark.parametrize(("index", "shape"), [

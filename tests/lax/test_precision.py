@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 X = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32) * 3
 PRESETS = [preset.name for preset in minijax.lax.DotAlgorithmPreset]
@@ -78,13 +78,11 @@ def test_integers_out_of_floats_that_are_too_large(dtype, other, result):
 @pytest.mark.parametrize("other", ["bool", "int8", "uint8", "int16", "uint32", "int32", "float16",
                                    "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "float32"])
-def test_operands_of_two_types(dtype, other):
-    def program(m):
-        x, y = m.numpy.ones((2, 3), dtype), m.numpy.full((3, 2), 0.5, other)
-        f = lambda x, y: m.lax.dot_general(x, y, (((1,), (0,)), ((), ())))
-        return lambda: (f(x, y), f(y, x), m.jit(f)(x, y))
-
-    both(program)
+@in_both
+def test_operands_of_two_types(m, dtype, other):
+    x, y = m.numpy.ones((2, 3), dtype), m.numpy.full((3, 2), 0.5, other)
+    f = lambda x, y: m.lax.dot_general(x, y, (((1,), (0,)), ((), ())))
+    return (f(x, y), f(y, x), m.jit(f)(x, y))
 
 
 ERRORS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 DTYPES = ["int8", "int32", "uint32", "float16", "float32", "bfloat16", "complex64", "bool"]
 
@@ -21,42 +21,36 @@ def operand(jx, dtype):
 
 @pytest.mark.parametrize("dimension", [0, 1])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sort(dtype, dimension):
-    def program(jx):
-        x = operand(jx, dtype)
-        places = jx.lax.broadcasted_iota("int32", x.shape, dimension)
+@in_both
+def test_sort(jx, dtype, dimension):
+    x = operand(jx, dtype)
+    places = jx.lax.broadcasted_iota("int32", x.shape, dimension)
 
-        def one(x):
-            return jx.lax.sort((x, places), dimension)
+    def one(x):
+        return jx.lax.sort((x, places), dimension)
 
-        def two(x):
-            return jx.lax.sort((x, x[::-1], places), dimension, num_keys=2)
+    def two(x):
+        return jx.lax.sort((x, x[::-1], places), dimension, num_keys=2)
 
-        return lambda: (one(x), jx.jit(one)(x), two(x), jx.jit(two)(x))
-
-    both(program)
+    return (one(x), jx.jit(one)(x), two(x), jx.jit(two)(x))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "complex64"])
-def test_top_k(dtype, axis):
-    def program(jx):
-        x = operand(jx, dtype)
-        return lambda: (jx.lax.top_k(x, 3, axis=axis),
-                        jx.jit(lambda x: jx.lax.top_k(x, 3, axis=axis))(x))
-
-    both(program)
+@in_both
+def test_top_k(jx, dtype, axis):
+    x = operand(jx, dtype)
+    return (jx.lax.top_k(x, 3, axis=axis),
+            jx.jit(lambda x: jx.lax.top_k(x, 3, axis=axis))(x))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "complex64"])
-def test_top_few_of_many(dtype, axis):
+@in_both
+def test_top_few_of_many(jx, dtype, axis):
     """The first of equal elements, where they are not found by sorting all of them."""
-    def program(jx):
-        x = jx.numpy.tile(operand(jx, dtype), (10, 6))
-        return lambda: [jx.lax.top_k(x, k, axis=axis) for k in (1, 3)]
-
-    both(program)
+    x = jx.numpy.tile(operand(jx, dtype), (10, 6))
+    return [jx.lax.top_k(x, k, axis=axis) for k in (1, 3)]
 
 
 X = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)

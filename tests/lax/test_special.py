@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 FLOATS = ["float16", "bfloat16", "float32"]
 SPECIAL = ["erf", "erfc", "erf_inv", "lgamma", "digamma"]
@@ -14,12 +14,10 @@ BETWEEN = np.linspace(-0.95, 0.9, 8, dtype=np.float32)
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special(name, dtype):
-    def program(jx):
-        f, x = getattr(jx.lax, name), jx.numpy.asarray(BETWEEN).astype(dtype)
-        return lambda: (jx.jvp(f, (x,), (x,)), jx.jit(f)(x), jx.vmap(f)(x))
-
-    both(program)
+@in_both
+def test_special(jx, name, dtype):
+    f, x = getattr(jx.lax, name), jx.numpy.asarray(BETWEEN).astype(dtype)
+    return (jx.jvp(f, (x,), (x,)), jx.jit(f)(x), jx.vmap(f)(x))
 
 
 @pytest.mark.parametrize("old, new, last", [

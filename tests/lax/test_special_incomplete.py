@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 EDGES = [0.0, 0.5, 1.0, 2.0, 3.0, 50.0, 200.0, np.inf, np.nan, -1.0]
 TWO = np.array([*itertools.product(EDGES, EDGES)]).T
@@ -37,15 +37,10 @@ def test_values(name, dtype):
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_double_precision(name):
-    def program(jx):
-        def run():
-            with jx.enable_x64(True):
-                return getattr(jx.lax, name)(*ARGUMENTS[name])
-
-        return run
-
-    both(program)
+@in_both
+def test_double_precision(jx, name):
+    with jx.enable_x64(True):
+        return getattr(jx.lax, name)(*ARGUMENTS[name])
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

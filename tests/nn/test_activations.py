@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 X = np.array([-30.0, -3.0, -0.7, 0.0, 0.4, 1.0, 2.5, 40.0], np.float32)
 MASK = np.array([1, 0, 1, 1, 1, 0, 1, 1], bool)
@@ -53,12 +53,10 @@ def test_axes_and_masks(name, options):
 @pytest.mark.parametrize("options", [
     {"b": X}, {"b": X, "return_sign": True}, {"b": -X}, {"keepdims": True}, {"where": MASK},
     {"axis": 0}], ids=str)
-def test_logsumexp(options):
-    def program(jx):
-        f = lambda x: jx.scipy.special.logsumexp(x, **options)
-        return lambda: (f(X), f(X.astype("float16")), jx.jit(f)(X))
-
-    both(program)
+@in_both
+def test_logsumexp(jx, options):
+    f = lambda x: jx.scipy.special.logsumexp(x, **options)
+    return (f(X), f(X.astype("float16")), jx.jit(f)(X))
 
 
 def test_logsumexp_does_not_overflow():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 METHODS = ["nearest", "bilinear", "cubic", "lanczos3", "lanczos5", "cubic-pytorch", "area"]
 IMAGE = np.sin(np.arange(60, dtype=np.float32) ** 2).reshape(5, 6, 2)
@@ -14,17 +14,14 @@ SCALE, SHIFT = np.array([0.7, 1.9], np.float32), np.array([0.4, -1.3], np.float3
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_resize(method, antialias):
+@in_both
+def test_resize(jx, method, antialias):
     """Derivatives are those of `scale_and_translate`, and of indexing."""
+    def f(image, shape=(9, 2, 2)):
+        return jx.image.resize(image, shape, method, antialias=antialias)
 
-    def program(jx):
-        def f(image, shape=(9, 2, 2)):
-            return jx.image.resize(image, shape, method, antialias=antialias)
-
-        return lambda: (f(IMAGE), str(jx.make_jaxpr(f)(IMAGE.astype("float16")).out_avals),
-                        str(jx.make_jaxpr(f)(IMAGE.astype(int)).out_avals), f(IMAGE, IMAGE.shape))
-
-    both(program)
+    return (f(IMAGE), str(jx.make_jaxpr(f)(IMAGE.astype("float16")).out_avals),
+            str(jx.make_jaxpr(f)(IMAGE.astype(int)).out_avals), f(IMAGE, IMAGE.shape))
 
 
 @pytest.mark.parametrize("antialias", [True, False])

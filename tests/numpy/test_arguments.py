@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.numpy.calls import ARRAYS, BINARY, REDUCTIONS, UNARY
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 INTEGERS = {"bitwise_invert", "bitwise_not", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
             "left_shift", "right_shift"}
@@ -70,10 +70,8 @@ def calls():
 
 
 @pytest.mark.parametrize("call", calls())
-def test_calls(call):
-    def program(jx):
-        own = own_arrays(jx)
-        own["seed"] = type(own["n"])(7)
-        return lambda: eval(call, {"jax": jx, "jnp": jx.numpy, "np": np, **own})
-
-    both(program)
+@in_both
+def test_calls(jx, call):
+    own = own_arrays(jx)
+    own["seed"] = type(own["n"])(7)
+    return eval(call, {"jax": jx, "jnp": jx.numpy, "np": np, **own})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 
 F32, F64 = np.float32, np.float64
 DATA = np.array([[0.5, 1.5, 1.0, 3.0], [2.0, 0.0, 1.0, 2.5]], F32)
@@ -43,14 +43,10 @@ CALLS = {
 
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("name", CALLS)
-def test_results(name, x64):
-    def program(jx):
-        def run():
-            with jx.enable_x64(x64):
-                return CALLS[name](jx)
-        return run
-
-    both(program)
+@in_both
+def test_results(jx, name, x64):
+    with jx.enable_x64(x64):
+        return CALLS[name](jx)
 
 
 TEXTS = {
@@ -66,11 +62,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts(name):
-    def program(jx):
-        def run():
-            with jx.enable_x64(True):
-                return str(jx.make_jaxpr(lambda x: TEXTS[name](jx, x))(np.eye(3, dtype=F32)))
-        return run
-
-    both(program)
+@in_both
+def test_texts(jx, name):
+    with jx.enable_x64(True):
+        return str(jx.make_jaxpr(lambda x: TEXTS[name](jx, x))(np.eye(3, dtype=F32)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 inf, nan = np.inf, np.nan
 VALUES = {
@@ -28,21 +28,15 @@ def as_value(jx, kind, value):
 
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", VALUES)
-def test_products_with_masks(name, mask):
-    def program(jx):
-        x, m = as_value(jx, *VALUES[name]), MASKS[mask]
-        m = jx.numpy.asarray(m) if type(m) is np.ndarray else m
-
-        def run():
-            products = [lambda: jx.numpy.multiply(x, m), lambda: jx.numpy.multiply(m, x)]
-            if isinstance(x, jx.Array) or isinstance(m, jx.Array):
-                products += [lambda: x * m, lambda: m * x]
-            results = [product() for product in products for _ in range(3)]
-            return results, [str(np.asarray(r).tolist()) for r in results]  # with the signs of zeros
-
-        return run
-
-    both(program)
+@in_both
+def test_products_with_masks(jx, name, mask):
+    x, m = as_value(jx, *VALUES[name]), MASKS[mask]
+    m = jx.numpy.asarray(m) if type(m) is np.ndarray else m
+    products = [lambda: jx.numpy.multiply(x, m), lambda: jx.numpy.multiply(m, x)]
+    if isinstance(x, jx.Array) or isinstance(m, jx.Array):
+        products += [lambda: x * m, lambda: m * x]
+    results = [product() for product in products for _ in range(3)]
+    return results, [str(np.asarray(r).tolist()) for r in results]  # with the signs of zeros
 
 
 @pytest.mark.parametrize("n", [1000, 100_000])

@@ -11,7 +11,7 @@ import pytest
 import minijax
 import minijax.numpy
 from tests.oracle import jax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 # Where an array lies, on several devices: chapter 14.
 PLACES = {"addressable_data", "addressable_shards", "committed", "global_shards", "sharding"}
@@ -93,17 +93,13 @@ def test_places():
 @pytest.mark.parametrize("make", [
     "jnp.arange(3)", "jnp.asarray(1)", "jnp.ones(2)", "jnp.asarray(1.5)", "jnp.asarray(1j)",
     "jnp.arange(3, dtype='uint64')", "jnp.arange(3, dtype='int8')"])
-def test_pickled_with_64_bits(make):
+@in_both
+def test_pickled_with_64_bits(jx, make):
     """Read where x64 is off, an array has half its bits; where it is on, all of them."""
-    def program(jx):
-        def run():
-            with jx.enable_x64(True):
-                text = pickle.dumps(eval(make, {"jnp": jx.numpy}))
-                wide = pickle.loads(text)
-            return wide, pickle.loads(text)
-        return run
-
-    both(program)
+    with jx.enable_x64(True):
+        text = pickle.dumps(eval(make, {"jnp": jx.numpy}))
+        wide = pickle.loads(text)
+    return wide, pickle.loads(text)
 
 
 @pytest.mark.parametrize("axes", [np.array([1, 0]), [1, 0], (1, 0), range(1, -1, -1)], ids=str)

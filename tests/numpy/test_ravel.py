@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 TREES = {
     "mixed": {"a": np.ones((2, 2), np.float32), "b": (np.arange(3), 1.0)},
@@ -35,16 +35,14 @@ def test_there_and_back(name):
     both(program, TREES[name])
 
 
-def test_under_transformations():
-    def program(jx):
-        def f(tree):
-            return (ravel(jx)(tree)[0] ** 2).sum()
+@in_both
+def test_under_transformations(jx):
+    def f(tree):
+        return (ravel(jx)(tree)[0] ** 2).sum()
 
-        _, unravel = ravel(jx)(TREES["one"])
-        return lambda: (jx.grad(f)(TREES["one"]),
-                        jx.vmap(unravel)(np.ones((4, 6), np.float32)))
-
-    both(program)
+    _, unravel = ravel(jx)(TREES["one"])
+    return (jx.grad(f)(TREES["one"]),
+            jx.vmap(unravel)(np.ones((4, 6), np.float32)))
 
 
 @pytest.mark.parametrize("vector", [np.zeros(3, np.float32), np.zeros(8, np.int32)])
@@ -52,29 +50,22 @@ def test_errors(vector):
     both(lambda jx: lambda: ravel(jx)(TREES["mixed"])[1](jx.numpy.asarray(vector)))
 
 
-def test_equal_ways_back_are_one_static_argument():
-    def program(jx):
-        (vector, one), (_, two) = (ravel(jx)(TREES["one"]) for _ in range(2))
-        traces = []
+@in_both
+def test_equal_ways_back_are_one_static_argument(jx):
+    (vector, one), (_, two) = (ravel(jx)(TREES["one"]) for _ in range(2))
+    traces = []
 
-        @functools.partial(jx.jit, static_argnums=1)
-        def run(vector, unravel):
-            traces.append(unravel)
-            return unravel(vector + 1)
+    @functools.partial(jx.jit, static_argnums=1)
+    def run(vector, unravel):
+        traces.append(unravel)
+        return unravel(vector + 1)
 
-        return lambda: (run(vector, one), run(vector, two), len(traces))
-
-    both(program)
+    return (run(vector, one), run(vector, two), len(traces))
 
 
-def test_any_dtype_for_leaves_of_one_dtype():
+@in_both
+def test_any_dtype_for_leaves_of_one_dtype(jx):
     """Before, `unravel` refused a vector of another dtype."""
-    def program(jx):
-        ravel = import_module(f"{jx.__name__}.flatten_util").ravel_pytree
-
-        def run():
-            vector, unravel = ravel([np.arange(3.0, dtype="f"), np.ones((2, 2), "f")])
-            return unravel(vector < 1.5), unravel(vector), ravel([])[1](np.zeros(0, int))
-        return run
-
-    both(program)
+    ravel = import_module(f"{jx.__name__}.flatten_util").ravel_pytree
+    vector, unravel = ravel([np.arange(3.0, dtype="f"), np.ones((2, 2), "f")])
+    return unravel(vector < 1.5), unravel(vector), ravel([])[1](np.zeros(0, int))

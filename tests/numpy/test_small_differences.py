@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 X = np.array([[3.0, 1.0, 4.0], [1.5, 9.0, 2.5]], "float32")
 CALLS = {
@@ -106,14 +106,12 @@ def test_pooling_has_as_many_dimensions_as_its_windows():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "complex64", "bool"])
-def test_diagonal_matrices(dtype):
+@in_both
+def test_diagonal_matrices(jx, dtype):
     """A vector of known contents is written into zeros; under `jit` places are compared."""
-    def program(jx):
-        x = jx.numpy.asarray([1, 0, 3]).astype(dtype)
-        return lambda: [(jx.numpy.diag(v, k), jx.jit(jx.numpy.diag, static_argnums=1)(v, k))
-                        for v in (x, x[:0], x[:1]) for k in (-2, 0, 3)]
-
-    both(program)
+    x = jx.numpy.asarray([1, 0, 3]).astype(dtype)
+    return [(jx.numpy.diag(v, k), jx.jit(jx.numpy.diag, static_argnums=1)(v, k))
+            for v in (x, x[:0], x[:1]) for k in (-2, 0, 3)]
 
 
 def test_diagonal_matrices_of_weak_type():
@@ -123,22 +121,18 @@ def test_diagonal_matrices_of_weak_type():
 
 @pytest.mark.parametrize("shape", [(), (2,)], ids=str)
 @pytest.mark.parametrize("name", ["isfinite", "isinf", "isposinf", "isneginf"])
-def test_random_keys_are_finite(name, shape):
+@in_both
+def test_random_keys_are_finite(jx, name, shape):
     """Samplers check a whole state, with its keys, for numbers that are not finite."""
-    def program(jx):
-        keys, function = jx.random.split(jx.random.key(0), shape), getattr(jx.numpy, name)
-        return lambda: (function(keys), jx.jit(function)(keys))
-
-    both(program)
+    keys, function = jx.random.split(jx.random.key(0), shape), getattr(jx.numpy, name)
+    return (function(keys), jx.jit(function)(keys))
 
 
 @pytest.mark.parametrize("shape", [(), (2,)], ids=str)
-def test_nan_to_num_returns_random_keys_unchanged(shape):
-    def program(jx):
-        keys, function = jx.random.split(jx.random.key(0), shape), jx.numpy.nan_to_num
-        return lambda: [jx.random.key_data(f(keys)) for f in (function, jx.jit(function))]
-
-    both(program)
+@in_both
+def test_nan_to_num_returns_random_keys_unchanged(jx, shape):
+    keys, function = jx.random.split(jx.random.key(0), shape), jx.numpy.nan_to_num
+    return [jx.random.key_data(f(keys)) for f in (function, jx.jit(function))]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32"])

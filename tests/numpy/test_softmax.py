@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(6.0, dtype="float32").reshape(2, 3)
 MASK = X > 1
@@ -38,15 +38,11 @@ def test_softmax(use, own, axis, mask):
     both(program)
 
 
-def test_the_setting_is_part_of_the_key():
-    def program(jx):
-        def run():
-            f = jx.jit(jx.grad(lambda x: jx.nn.softmax(x)[0, 1]))
-            texts = []
-            for own in (True, False, True):
-                with jx.softmax_custom_jvp(own):
-                    texts.append("stop_gradient" in str(f.trace(X).jaxpr))
-            return texts
-        return run
-
-    both(program)
+@in_both
+def test_the_setting_is_part_of_the_key(jx):
+    f = jx.jit(jx.grad(lambda x: jx.nn.softmax(x)[0, 1]))
+    texts = []
+    for own in (True, False, True):
+        with jx.softmax_custom_jvp(own):
+            texts.append("stop_gradient" in str(f.trace(X).jaxpr))
+    return texts

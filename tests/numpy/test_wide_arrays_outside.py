@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 
 CALLS = """
 a.sum() | i.sum() | a.max() | i.max() | a.mean() | i.mean() | jnp.prod(a) | jnp.ptp(a) | a.any() | jnp.var(a)
@@ -18,18 +18,13 @@ jnp.sin(a) | a + 1 | a * jnp.float32(2) | a + a | jnp.sort(a) | jnp.sum(a * 1j) 
 
 
 @pytest.mark.parametrize("call", [c.strip() for line in CALLS.split("\n") for c in line.split(" | ") if c])
-def test_wide_array_outside_of_x64(call):
-    def program(library):
-        def run():
-            jnp = library.numpy
-            with library.enable_x64(True):
-                names = {"a": jnp.arange(3.0), "i": jnp.arange(3),
-                         "m": jnp.arange(9.0).reshape(3, 3) % 5, "jnp": jnp, "jax": library}
-            return eval(call, names)
-
-        return run
-
-    both(program)
+@in_both
+def test_wide_array_outside_of_x64(library, call):
+    jnp = library.numpy
+    with library.enable_x64(True):
+        names = {"a": jnp.arange(3.0), "i": jnp.arange(3),
+                 "m": jnp.arange(9.0).reshape(3, 3) % 5, "jnp": jnp, "jax": library}
+    return eval(call, names)
 
 
 STAGED = """
@@ -51,17 +46,12 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("call", [c for line in STAGED.strip().split("\n") for c in line.split(" | ")])
-def test_constants_of_a_program_beside_a_wide_array(call, way):
+@in_both
+def test_constants_of_a_program_beside_a_wide_array(library, call, way):
     """A constant has the dtype of the array also where the program is traced a second time."""
-    def program(library):
-        def run():
-            jnp = library.numpy
-            with library.enable_x64(True):
-                a, i = jnp.arange(3.0), jnp.arange(3)
-                a = a[None] if way == "vmap" else a
-            f = eval(f"lambda a, i: {call}", {"jnp": jnp, "jax": library})
-            return WAYS[way](library, f)(a, i)
-
-        return run
-
-    both(program)
+    jnp = library.numpy
+    with library.enable_x64(True):
+        a, i = jnp.arange(3.0), jnp.arange(3)
+        a = a[None] if way == "vmap" else a
+    f = eval(f"lambda a, i: {call}", {"jnp": jnp, "jax": library})
+    return WAYS[way](library, f)(a, i)

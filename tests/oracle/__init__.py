@@ -13,7 +13,7 @@ Setting `MINIJAX_TEST_SUBJECT=jax` compares JAX with itself: a test that fails t
 
 from tests.oracle.namespaces import MODE, jax, jnp, oracle, subject  # isort: skip  (JAX first)
 from tests.oracle.stored import Answer
-from tests.oracle.compare import ask, assert_same, both, run
+from tests.oracle.compare import ask, assert_same, both, in_both, run
 from tests.oracle.text import jaxpr_text
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "ask",
     "assert_same",
     "both",
+    "in_both",
     "jax",
     "jaxpr_text",
     "jnp",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +65,20 @@ def both(
         _assert_declared(want, raises)
         _assert_answer(got, want, tol, text)
     return want
+
+
+def in_both(test: Callable[..., Any]) -> Callable[..., None]:
+    """Decorator of a test that is one program: it gets a library, and the results are compared.
+
+    The test's other parameters are pytest's. `both` takes operands, and declares refusals.
+    """
+    @functools.wraps(test)
+    def compared(**parameters: Any) -> None:
+        both(lambda library: lambda: test(library, **parameters))
+
+    signature = inspect.signature(test)
+    compared.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])
+    return compared
 
 
 def ask(compute: Callable[..., Any], *args: Any) -> Any:

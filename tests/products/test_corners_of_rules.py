@@ -11,7 +11,7 @@ import pytest
 
 import minijax
 from minijax.lax import selection
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.lax_table import CALLS, function
 from tests.oracle.primitives_table import operands
 
@@ -237,11 +237,9 @@ def test_conditions_of_loops_have_effects_in_order():
 
 
 @pytest.mark.parametrize("value", ["x", "1.0", "jnp.float32(1)"])
-def test_a_batch_of_padding_values_is_as_weak_as_the_array(value):
-    def program(jx):
-        names = {"jnp": jx.numpy}
-        pad = lambda x: jx.lax.pad(jx.numpy.broadcast_to(x, (2,)), eval(value, names | {"x": x}),
-                                   [(1, 0, 0)])
-        return lambda: jx.vmap(pad)(jx.numpy.stack([jx.numpy.asarray(2.0)] * 2))
-
-    both(program)
+@in_both
+def test_a_batch_of_padding_values_is_as_weak_as_the_array(jx, value):
+    names = {"jnp": jx.numpy}
+    pad = lambda x: jx.lax.pad(jx.numpy.broadcast_to(x, (2,)), eval(value, names | {"x": x}),
+                               [(1, 0, 0)])
+    return jx.vmap(pad)(jx.numpy.stack([jx.numpy.asarray(2.0)] * 2))

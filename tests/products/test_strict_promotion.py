@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 V = np.array([0.2, 0.5, 0.7], "float32")
 X = np.linspace(0.1, 0.9, 6, dtype="float32").reshape(2, 3)
@@ -36,15 +36,11 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_strict_promotion(name):
-    def program(jx):
-        def run():
-            with jx.numpy_rank_promotion("raise"), jx.numpy_dtype_promotion("strict"):
-                return CALLS[name](
-                    jx.numpy, lambda part: import_module(f"{jx.__name__}.scipy.{part}"))
-        return run
-
-    both(program)
+@in_both
+def test_strict_promotion(jx, name):
+    with jx.numpy_rank_promotion("raise"), jx.numpy_dtype_promotion("strict"):
+        return CALLS[name](
+            jx.numpy, lambda part: import_module(f"{jx.__name__}.scipy.{part}"))
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64"])

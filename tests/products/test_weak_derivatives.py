@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 # Functions of `w`, a weakly typed scalar, `W`, three of them, and `A`, an array of no weak type.
 FUNCTIONS = """
@@ -57,27 +57,25 @@ jax.scipy.stats.pareto.ppf(w, W)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.strip().splitlines())
-def test_weak_types_of_traced_derivatives(function):
-    def program(jx):
-        jnp = jx.numpy
-        values = {"w": jnp.asarray(0.5), "W": jnp.broadcast_to(jnp.asarray(0.5), (3,)), "A": jnp.ones(3)}
-        names = {"jax": jx, "jnp": jnp, "lax": jx.lax, "np": np,
-                 "numbers": jx.lax.ScatterDimensionNumbers((), (0,), (0,)), **values}
+@in_both
+def test_weak_types_of_traced_derivatives(jx, function):
+    jnp = jx.numpy
+    values = {"w": jnp.asarray(0.5), "W": jnp.broadcast_to(jnp.asarray(0.5), (3,)), "A": jnp.ones(3)}
+    names = {"jax": jx, "jnp": jnp, "lax": jx.lax, "np": np,
+             "numbers": jx.lax.ScatterDimensionNumbers((), (0,), (0,)), **values}
 
-        def derivatives(name):
-            f = eval(f"lambda {name}: {function}", names)
+    def derivatives(name):
+        f = eval(f"lambda {name}: {function}", names)
 
-            def of(x):
-                tangents = jx.jvp(f, (x,), (x,))
-                out, back = jx.vjp(f, x)
-                return tangents, back(jnp.ones_like(out)), jx.linearize(f, x)[1](x)
+        def of(x):
+            tangents = jx.jvp(f, (x,), (x,))
+            out, back = jx.vjp(f, x)
+            return tangents, back(jnp.ones_like(out)), jx.linearize(f, x)[1](x)
 
-            traced = jx.make_jaxpr(lambda x: (f(x), of(x)) if "int" not in function else f(x))
-            return [(a.shape, str(a.dtype), a.weak_type) for a in traced(values[name]).out_avals]
+        traced = jx.make_jaxpr(lambda x: (f(x), of(x)) if "int" not in function else f(x))
+        return [(a.shape, str(a.dtype), a.weak_type) for a in traced(values[name]).out_avals]
 
-        return lambda: [derivatives(name) for name in values if re.search(rf"\b{name}\b", function)]
-
-    both(program)
+    return [derivatives(name) for name in values if re.search(rf"\b{name}\b", function)]
 
 
 CHECKPOINTED = """
@@ -92,14 +90,12 @@ lax.map(jax.checkpoint(lambda a: a * 2), jnp.stack([x, x]))[0]
 @pytest.mark.parametrize("derivative", ["jax.grad(f)", "jax.jit(jax.grad(f))", "jax.grad(jax.jit(f))",
                                         "jax.jacfwd(jax.grad(f))"])
 @pytest.mark.parametrize("function", CHECKPOINTED.strip().splitlines())
-def test_weak_types_of_cotangents_of_checkpoint(function, derivative):
+@in_both
+def test_weak_types_of_cotangents_of_checkpoint(jx, function, derivative):
     """A cotangent becomes as weakly typed as the checkpointed result that it belongs to."""
-    def program(jx):
-        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
-        transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {function}", names)})
-        return lambda: transformed(jx.numpy.asarray(0.5))
-
-    both(program)
+    names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
+    transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {function}", names)})
+    return transformed(jx.numpy.asarray(0.5))
 
 
 @pytest.mark.parametrize("derivative", ["jax.vmap(jax.grad(f))", "jax.jit(jax.vmap(jax.grad(f)))", "jax.vmap(jax.jacfwd(f))",
@@ -107,15 +103,13 @@ def test_weak_types_of_cotangents_of_checkpoint(function, derivative):
 @pytest.mark.parametrize("function", ["jnp.sin(a)", "a * 2", "a * jnp.floor(a)", "jax.lax.stop_gradient(a) * a"])
 @pytest.mark.parametrize("call", ["lax.cond(x > 0, g, lambda a: a, x)", "lax.cond(x > 0, g, g, x)",
                                   "lax.cond(x > 0, lambda a: lax.cond(a > 1, g, lambda b: b, a), g, x)"])
-def test_weak_types_of_branches_with_different_residuals(call, function, derivative):
+@in_both
+def test_weak_types_of_branches_with_different_residuals(jx, call, function, derivative):
     """A branch without a residual returns zeros in its place, which are not weakly typed."""
-    def program(jx):
-        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
-        names["g"] = eval(f"lambda a: {function}", names)
-        transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {call}", names)})
-        return lambda: transformed(jx.numpy.stack([jx.numpy.asarray(0.5)] * 2))
-
-    both(program)
+    names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
+    names["g"] = eval(f"lambda a: {function}", names)
+    transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {call}", names)})
+    return transformed(jx.numpy.stack([jx.numpy.asarray(0.5)] * 2))
 
 
 @pytest.mark.parametrize("transformed", ["jax.jacfwd(f)(x)", "jax.jit(jax.jacfwd(f))(x)", "jax.jacrev(f)(x)",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.float32(2.5)
 
@@ -141,20 +141,16 @@ def test_derivatives_are_as_weak_as_in_jax(text):
 
 
 @pytest.mark.parametrize("name", ["matmul", "dot", "inner", "vdot"])
-def test_products_of_weak_arrays_have_the_default_width(name):
-    def product(jx):
-        x = jx.numpy.broadcast_to(2.0, (2, 2))
-        with jx.enable_x64(True):
-            return getattr(jx.numpy, name)(x, x)
-
-    both(lambda jx: lambda: product(jx))
+@in_both
+def test_products_of_weak_arrays_have_the_default_width(jx, name):
+    x = jx.numpy.broadcast_to(2.0, (2, 2))
+    with jx.enable_x64(True):
+        return getattr(jx.numpy, name)(x, x)
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "median", "nanmedian"])
-def test_quantiles_of_weak_arrays_have_the_default_width(name):
-    def quantile(jx):
-        x = jx.numpy.stack([jx.numpy.asarray(0.1), jx.numpy.asarray(0.7)])
-        with jx.enable_x64(True):
-            return getattr(jx.numpy, name)(x, *([] if "median" in name else [0.3]))
-
-    both(lambda jx: lambda: quantile(jx))
+@in_both
+def test_quantiles_of_weak_arrays_have_the_default_width(jx, name):
+    x = jx.numpy.stack([jx.numpy.asarray(0.1), jx.numpy.asarray(0.7)])
+    with jx.enable_x64(True):
+        return getattr(jx.numpy, name)(x, *([] if "median" in name else [0.3]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax.test_util
-from tests.oracle import both, jax
+from tests.oracle import both, in_both, jax
 
 X = np.linspace(0.2, 0.9, 6, dtype=np.float32).reshape(2, 3)
 
@@ -81,16 +81,13 @@ def test_one_derivative():
     both(program, "wrong")
 
 
-def test_tolerances_are_those_of_the_dtype_of_arrays():
+@in_both
+def test_tolerances_are_those_of_the_dtype_of_arrays(jx):
     """The inner products are 64-bit, since the arguments are; JAX computes in 32 bits."""
-
-    def program(jx):
-        x = np.random.RandomState(0).randn(3, 2)
-        sums = lambda x: jx.numpy.sin(1e3 * x).sum()
-        tols = {np.float32: 0.5}
-        return lambda: jx.test_util.check_vjp(sums, functools.partial(jx.vjp, sums), (x,), tols, tols)
-
-    both(program)
+    x = np.random.RandomState(0).randn(3, 2)
+    sums = lambda x: jx.numpy.sin(1e3 * x).sum()
+    tols = {np.float32: 0.5}
+    return jx.test_util.check_vjp(sums, functools.partial(jx.vjp, sums), (x,), tols, tols)
 
 
 def test_the_message_says_which_derivative():

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minijax import pytree
-from tests.oracle import both, jax
+from tests.oracle import in_both, jax
 from tests.pytree.trees import (
     TREES,
     Dropped,
@@ -114,38 +114,32 @@ def test_one_level(tree):
 
 @pytest.mark.parametrize("children", [list, tuple, iter], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("registered", ["function", "method", "dataclass", "partial"])
-def test_one_level_has_the_children_as_they_were_given(registered, children):
+@in_both
+def test_one_level_has_the_children_as_they_were_given(jx, registered, children):
     """JAX gives a library's own function's children as they are: a list, a tuple, an iterator."""
-    def program(jx):
-        tu = jx.tree_util
+    tu = jx.tree_util
 
-        class Own:
-            def tree_flatten(self):
-                return children([1, 2]), None
+    class Own:
+        def tree_flatten(self):
+            return children([1, 2]), None
 
-            @classmethod
-            def tree_unflatten(cls, aux, children):
-                return cls()
+        @classmethod
+        def tree_unflatten(cls, aux, children):
+            return cls()
 
-        own = Own()
-        if registered == "function":
-            tu.register_pytree_node(Own, lambda _: (children([1, 2]), None), lambda *_: Own())
-        elif registered == "method":
-            tu.register_pytree_node_class(Own)
-        elif registered == "dataclass":
-            own.x = 1
-            tu.register_dataclass(Own, ["x"], [])
-        else:
-            own = tu.Partial(max, 1, *children([2]))
-
-        def kinds():
-            given, _ = tu.flatten_one_level(own)
-            named, _ = tu.flatten_one_level_with_keys(own)
-            return type(given).__name__, type(named).__name__, tu.tree_leaves(own)
-
-        return kinds
-
-    both(program)
+    own = Own()
+    if registered == "function":
+        tu.register_pytree_node(Own, lambda _: (children([1, 2]), None), lambda *_: Own())
+    elif registered == "method":
+        tu.register_pytree_node_class(Own)
+    elif registered == "dataclass":
+        own.x = 1
+        tu.register_dataclass(Own, ["x"], [])
+    else:
+        own = tu.Partial(max, 1, *children([2]))
+    given, _ = tu.flatten_one_level(own)
+    named, _ = tu.flatten_one_level_with_keys(own)
+    return type(given).__name__, type(named).__name__, tu.tree_leaves(own)
 
 
 @every_tree
@@ -411,32 +405,28 @@ def test_prefixes(tree, data):
     assert list(pytree.equality_errors(tree, pytree.tree_map(str, tree))) == []
 
 
-def test_hashes_of_keys():
-    def program(jx):
-        t = jx.tree_util
-        indexed = [[hash(k(i)) for i in (0, 1, 7)] for k in (t.SequenceKey, t.DictKey,
-                                                              t.FlattenedIndexKey)]
-        return lambda: (indexed, hash(t.DictKey("a")) == hash(t.GetAttrKey("a")) == hash("a"))
-
-    both(program)
+@in_both
+def test_hashes_of_keys(jx):
+    t = jx.tree_util
+    indexed = [[hash(k(i)) for i in (0, 1, 7)] for k in (t.SequenceKey, t.DictKey,
+                                                          t.FlattenedIndexKey)]
+    return (indexed, hash(t.DictKey("a")) == hash(t.GetAttrKey("a")) == hash("a"))
 
 
 @pytest.mark.parametrize("name", [
     "tree_flatten", "tree_leaves", "tree_structure", "tree_all", "tree_flatten_with_path",
     "tree_leaves_with_path"])
-def test_is_leaf_is_asked_about_leaves_too(name):
-    def program(library):
-        def asked(**options):
-            nodes = []
-            function = getattr(library.tree_util, name)
-            function((1, {"b": None, "a": [2]}), is_leaf=lambda *node: nodes.append(str(node)),
-                     **options)
-            return nodes
+@in_both
+def test_is_leaf_is_asked_about_leaves_too(library, name):
+    def asked(**options):
+        nodes = []
+        function = getattr(library.tree_util, name)
+        function((1, {"b": None, "a": [2]}), is_leaf=lambda *node: nodes.append(str(node)),
+                 **options)
+        return nodes
 
-        takes_path = [{}, {"is_leaf_takes_path": True}] if name.endswith("path") else [{}]
-        return lambda: [asked(**options) for options in takes_path]
-
-    both(program)
+    takes_path = [{}, {"is_leaf_takes_path": True}] if name.endswith("path") else [{}]
+    return [asked(**options) for options in takes_path]
 
 
 def test_a_partial_in_a_partial_equals_itself():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 class Point(NamedTuple):
@@ -65,17 +65,13 @@ def registered(jx: Any, keys: bool) -> Any:
 
 
 @pytest.mark.parametrize("keys", [False, True])
-def test_register_node(keys):
-    def program(jx):
-        def run():
-            registry = jx.tree_util.default_registry
-            own = registered(jx, keys)(1, [2, 3])
-            children, aux = registry.flatten_one_level(own)
-            paths = [(*map(str, path), leaf) for path, leaf in registry.flatten_with_path(own)[0]]
-            return [*children], aux, paths, registry.is_node(type(own))
-        return run
-
-    both(program)
+@in_both
+def test_register_node(jx, keys):
+    registry = jx.tree_util.default_registry
+    own = registered(jx, keys)(1, [2, 3])
+    children, aux = registry.flatten_one_level(own)
+    paths = [(*map(str, path), leaf) for path, leaf in registry.flatten_with_path(own)[0]]
+    return [*children], aux, paths, registry.is_node(type(own))
 
 
 def test_register_node_twice():
@@ -86,22 +82,18 @@ def test_register_node_twice():
     both(lambda jx: lambda: again(jx), raises=ValueError)
 
 
-def test_register_dataclass_node():
-    def program(jx):
-        def run():
-            @dataclasses.dataclass
-            class Own:
-                x: int
-                y: int
+@in_both
+def test_register_dataclass_node(jx):
+    @dataclasses.dataclass
+    class Own:
+        x: int
+        y: int
 
-            registry = jx.tree_util.default_registry
-            assert registry.register_dataclass_node(Own, ["x"], ["y"]) is None
-            children, aux = registry.flatten_one_level(Own(1, 2))
-            return [*children], aux, [str(k) for k, _ in registry.flatten_one_level_with_keys(
-                Own(1, 2))[0]], jx.tree.map(lambda x: 2 * x, Own(1, 2)).x
-        return run
-
-    both(program)
+    registry = jx.tree_util.default_registry
+    assert registry.register_dataclass_node(Own, ["x"], ["y"]) is None
+    children, aux = registry.flatten_one_level(Own(1, 2))
+    return [*children], aux, [str(k) for k, _ in registry.flatten_one_level_with_keys(
+        Own(1, 2))[0]], jx.tree.map(lambda x: 2 * x, Own(1, 2)).x
 
 
 @pytest.mark.parametrize("value", [1, object()])

@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 OTHERS = ["rbg", "unsafe_rbg"]
 S32, S64 = [0, 3, -1, 2**31, 2**32 - 1], [2**33 + 5, -1, 2**63 - 1]
@@ -62,26 +62,20 @@ def test_seeds(impl):
 
 
 @pytest.mark.parametrize("impl", OTHERS)
-def test_names_and_sizes(impl):
-    def program(jx):
-        key = jx.random.key(3, impl=impl)
-        keys = jx.random.split(key, 3)
-        return lambda: (str(key.dtype), repr(keys), keys.itemsize, keys.nbytes,
-                        jx.random.key_impl(key), str(jx.make_jaxpr(jx.random.split)(key)))
-
-    both(program)
+@in_both
+def test_names_and_sizes(jx, impl):
+    key = jx.random.key(3, impl=impl)
+    keys = jx.random.split(key, 3)
+    return (str(key.dtype), repr(keys), keys.itemsize, keys.nbytes,
+            jx.random.key_impl(key), str(jx.make_jaxpr(jx.random.split)(key)))
 
 
 @pytest.mark.parametrize("impl", OTHERS)
-def test_as_default_with_keys_of_the_old_style(impl):
-    def program(jx):
-        def run():
-            with jx.default_prng_impl(impl):
-                key = jx.random.PRNGKey(5)
-                return key, jx.random.split(key), jx.random.normal(key), jx.random.key_impl(key)
-        return run
-
-    both(program)
+@in_both
+def test_as_default_with_keys_of_the_old_style(jx, impl):
+    with jx.default_prng_impl(impl):
+        key = jx.random.PRNGKey(5)
+        return key, jx.random.split(key), jx.random.normal(key), jx.random.key_impl(key)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -118,20 +112,16 @@ def large(jx):
         key_shape=(4, 2, 7), seed=seed, split=None, random_bits=None, fold_in=None)
 
 
-def test_large_keys():
+@in_both
+def test_large_keys(jx):
     """Keys of 56 words are made, moved about and taken apart, eagerly."""
-    def program(jx):
-        def run():
-            impl = large(jx)
-            key = jx.random.key(1, impl=impl)
-            words = jx.numpy.arange(168, dtype="uint32").reshape(3, 4, 2, 7)
-            keys = jx.random.wrap_key_data(words, impl=impl)
-            assert jx.random.key_impl(keys) == impl
-            data = jx.random.key_data
-            return data(key), key.shape, keys.shape, data(keys[::-1]), data(keys[1]), keys.nbytes
-        return run
-
-    both(program)
+    impl = large(jx)
+    key = jx.random.key(1, impl=impl)
+    words = jx.numpy.arange(168, dtype="uint32").reshape(3, 4, 2, 7)
+    keys = jx.random.wrap_key_data(words, impl=impl)
+    assert jx.random.key_impl(keys) == impl
+    data = jx.random.key_data
+    return data(key), key.shape, keys.shape, data(keys[::-1]), data(keys[1]), keys.nbytes
 
 
 def test_words_of_another_shape():
@@ -153,14 +143,10 @@ def test_large_keys_in_compiled_programs():
 
 @pytest.mark.parametrize("call", ["jx.random.PRNGKey(0)", "jx.random.uniform(jx.random.key(0))",
                                   "jx.random.split(np.uint32([0, 1]))"])
-def test_old_style_allowed(call):
-    def program(jx):
-        def run():
-            with jx.legacy_prng_key("allow"):
-                return jx.random.key_data(eval(call)) if "split" in call else eval(call)
-        return run
-
-    both(program)
+@in_both
+def test_old_style_allowed(jx, call):
+    with jx.legacy_prng_key("allow"):
+        return jx.random.key_data(eval(call)) if "split" in call else eval(call)
 
 
 def test_old_style_refused():

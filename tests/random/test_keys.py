@@ -10,7 +10,7 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 import minijax.random as random
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 from tests.public.test_first_use import fresh
 
 SEEDS = [0, 1, 7, -1, 2**31, 2**33 + 5, 2**63 - 1, True, np.uint8(200), np.int16(-3)]
@@ -23,14 +23,10 @@ def test_seeds(seed):
 
 
 @pytest.mark.parametrize("seed", [-1, 2**33 + 5, 2**63 - 1])
-def test_seeds_of_64_bits(seed):
-    def program(jx):
-        def run():
-            with jx.enable_x64(True):
-                return jx.random.PRNGKey(seed), jx.jit(jx.random.PRNGKey)(np.int64(seed))
-        return run
-
-    both(program)
+@in_both
+def test_seeds_of_64_bits(jx, seed):
+    with jx.enable_x64(True):
+        return jx.random.PRNGKey(seed), jx.jit(jx.random.PRNGKey)(np.int64(seed))
 
 
 @pytest.mark.parametrize("num", [0, 1, 2, 3, 20, (), (2, 3), (2, 0), 256, 257, (101, 100)], ids=str)
@@ -78,15 +74,13 @@ def test_many_bits_are_compiled_and_the_same():
     both(lambda jx: lambda: jx.random.bits(jx.random.key(5), (20_000,), "uint16"))
 
 
-def test_many_keys_of_many():
-    def program(jx):
-        keys = jx.random.split(jx.random.key(5), (2, 1))
-        many = jx.vmap(jx.vmap(lambda key: jx.random.split(key, (60, 100))))(keys)
-        old = jx.threefry_partitionable(False)
-        with old:
-            return [jx.random.key_data(x) for x in (many, jx.random.split(jx.random.key(5), 10_001))]
-
-    both(lambda jx: lambda: program(jx))
+@in_both
+def test_many_keys_of_many(jx):
+    keys = jx.random.split(jx.random.key(5), (2, 1))
+    many = jx.vmap(jx.vmap(lambda key: jx.random.split(key, (60, 100))))(keys)
+    old = jx.threefry_partitionable(False)
+    with old:
+        return [jx.random.key_data(x) for x in (many, jx.random.split(jx.random.key(5), 10_001))]
 
 
 @pytest.mark.parametrize("n", [100, 256, 257])
@@ -96,15 +90,11 @@ def test_some_bits(n):
                              for dtype in ("uint8", "uint32")])
 
 
-def test_bits_of_64():
-    def program(jx):
-        def run():
-            with jx.enable_x64(True):
-                key = jx.random.key(8)
-                return jx.random.bits(key, (4,)), jx.jit(lambda k: jx.random.bits(k, (3,)))(key)
-        return run
-
-    both(program)
+@in_both
+def test_bits_of_64(jx):
+    with jx.enable_x64(True):
+        key = jx.random.key(8)
+        return jx.random.bits(key, (4,)), jx.jit(lambda k: jx.random.bits(k, (3,)))(key)
 
 
 # Functions of an array of keys of shape (4, 3), with arrays of keys for results.
@@ -229,28 +219,22 @@ def test_an_int_is_a_shape_of_one_dimension():
 
 
 @pytest.mark.parametrize("name", ON_KEYS)
-def test_arrays_of_keys(name):
-    def program(jx):
-        def run():
-            keys = jx.random.split(jx.random.key(3), (4, 3))
-            assert jx.dtypes.issubdtype(keys.dtype, jx.dtypes.prng_key)
-            assert (keys.shape, keys.ndim, keys.size, len(keys)) == ((4, 3), 2, 12, 4)
-            out = ON_KEYS[name](jx, keys)
-            jitted = jx.jit(lambda keys: ON_KEYS[name](jx, keys))(keys)
-            return out.shape, jx.random.key_data(out), jx.random.key_data(jitted)
-        return run
-
-    both(program)
+@in_both
+def test_arrays_of_keys(jx, name):
+    keys = jx.random.split(jx.random.key(3), (4, 3))
+    assert jx.dtypes.issubdtype(keys.dtype, jx.dtypes.prng_key)
+    assert (keys.shape, keys.ndim, keys.size, len(keys)) == ((4, 3), 2, 12, 4)
+    out = ON_KEYS[name](jx, keys)
+    jitted = jx.jit(lambda keys: ON_KEYS[name](jx, keys))(keys)
+    return out.shape, jx.random.key_data(out), jx.random.key_data(jitted)
 
 
-def test_a_gradient_goes_around_keys():
-    def loss(jx):
-        def f(x, key):
-            noise = jx.random.bits(jx.random.split(key)[0], (3,)).astype("float32") / 2.0**32
-            return (noise * x).sum()
-        return lambda: jx.grad(f)(jx.numpy.ones(3), jx.random.key(1))
-
-    both(loss)
+@in_both
+def test_a_gradient_goes_around_keys(jx):
+    def f(x, key):
+        noise = jx.random.bits(jx.random.split(key)[0], (3,)).astype("float32") / 2.0**32
+        return (noise * x).sum()
+    return jx.grad(f)(jx.numpy.ones(3), jx.random.key(1))
 
 
 @pytest.mark.parametrize("program", [
@@ -334,19 +318,15 @@ def poor(jx):
         fold_in=lambda data, n: data + n, name="poor", tag="poor")
 
 
-def test_an_implementation_of_ones_own():
-    def program(jx):
-        def run():
-            key = jx.random.key(5, impl=poor(jx))
-            keys = jx.random.split(key, (2, 2))
-            folded = jx.vmap(jx.random.fold_in)(keys[0], jx.numpy.arange(2))
-            bits = jx.jit(jx.vmap(jx.vmap(lambda k: jx.random.bits(k, (3,), "uint8"))))(keys)
-            samples = jx.jit(lambda k: jx.random.normal(k, (2,)))(key)
-            text = str(jx.make_jaxpr(lambda k: jx.random.split(k, 3))(key))
-            return str(keys.dtype), jx.random.key_data(folded), bits, samples, text
-        return run
-
-    both(program)
+@in_both
+def test_an_implementation_of_ones_own(jx):
+    key = jx.random.key(5, impl=poor(jx))
+    keys = jx.random.split(key, (2, 2))
+    folded = jx.vmap(jx.random.fold_in)(keys[0], jx.numpy.arange(2))
+    bits = jx.jit(jx.vmap(jx.vmap(lambda k: jx.random.bits(k, (3,), "uint8"))))(keys)
+    samples = jx.jit(lambda k: jx.random.normal(k, (2,)))(key)
+    text = str(jx.make_jaxpr(lambda k: jx.random.split(k, 3))(key))
+    return str(keys.dtype), jx.random.key_data(folded), bits, samples, text
 
 
 def test_threefry_by_itself():
@@ -362,27 +342,19 @@ def test_threefry_by_itself():
     lambda jx, k: jx.random.bits(k, (3,), "uint16"), lambda jx, k: jx.random.normal(k),
     lambda jx, k: jx.random.key_data(jx.random.fold_in(k, 3)), lambda jx, k: jx.random.permutation(k, 5),
 ])
-def test_numbers_of_old_releases(sample):
+@in_both
+def test_numbers_of_old_releases(jx, sample):
     """With `threefry_partitionable` off."""
-    def program(jx):
-        def run():
-            with jx.threefry_partitionable(False):
-                keys = jx.random.split(jx.random.key(2), 3)
-                one = sample(jx, jx.random.key(1))
-                return one, jx.jit(jx.vmap(lambda k: sample(jx, k)))(keys)
-        return run
-
-    both(program)
+    with jx.threefry_partitionable(False):
+        keys = jx.random.split(jx.random.key(2), 3)
+        one = sample(jx, jx.random.key(1))
+        return one, jx.jit(jx.vmap(lambda k: sample(jx, k)))(keys)
 
 
-def test_old_numbers_of_64_bits():
-    def program(jx):
-        def run():
-            with jx.threefry_partitionable(False), jx.enable_x64(True):
-                return jx.random.bits(jx.random.key(1), (3,))
-        return run
-
-    both(program)
+@in_both
+def test_old_numbers_of_64_bits(jx):
+    with jx.threefry_partitionable(False), jx.enable_x64(True):
+        return jx.random.bits(jx.random.key(1), (3,))
 
 
 def test_keys_are_no_numbers():
@@ -452,11 +424,9 @@ def test_the_kind_of_numbers_is_that_of_the_call(outer, inner):
     lambda jx, f, struct: jx.jit(f).lower(struct).compile()(jx.random.key(3)),
     lambda jx, f, struct: str(jx.eval_shape(jx.random.split, struct)),
 ], ids=["eval_shape", "make_jaxpr", "lower", "compile", "split"])
-def test_the_type_of_a_key_stands_for_a_key(ask):
-    def program(jx):
-        def normal(key):
-            return jx.random.normal(key, (3,))
+@in_both
+def test_the_type_of_a_key_stands_for_a_key(jx, ask):
+    def normal(key):
+        return jx.random.normal(key, (3,))
 
-        return lambda: ask(jx, normal, jx.ShapeDtypeStruct((), jx.random.key(0).dtype))
-
-    both(program)
+    return ask(jx, normal, jx.ShapeDtypeStruct((), jx.random.key(0).dtype))

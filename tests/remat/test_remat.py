@@ -11,7 +11,7 @@ import pytest
 import minijax
 from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import ClosedJaxpr
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, in_both, oracle, subject
 
 W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
 X = np.array([0.3, 0.8, -0.5], np.float32)
@@ -165,18 +165,16 @@ def test_partly_known():
         check_jaxpr(jaxpr)
 
 
-def test_nested_checkpoints():
-    def program(jx):
-        def chain(fs):
-            if len(fs) == 1:
-                return fs[0]
-            first, second = chain(fs[: len(fs) // 2]), chain(fs[len(fs) // 2:])
-            return lambda x: second(jx.checkpoint(first)(x))
+@in_both
+def test_nested_checkpoints(jx):
+    def chain(fs):
+        if len(fs) == 1:
+            return fs[0]
+        first, second = chain(fs[: len(fs) // 2]), chain(fs[len(fs) // 2:])
+        return lambda x: second(jx.checkpoint(first)(x))
 
-        f = chain([jx.numpy.sin, jx.numpy.cos, jx.numpy.exp, jx.numpy.tanh, jx.numpy.sin])
-        return lambda: (jx.grad(f)(0.5), jx.grad(jx.grad(f))(0.5), jx.jit(jx.grad(f))(0.5))
-
-    both(program)
+    f = chain([jx.numpy.sin, jx.numpy.cos, jx.numpy.exp, jx.numpy.tanh, jx.numpy.sin])
+    return (jx.grad(f)(0.5), jx.grad(jx.grad(f))(0.5), jx.jit(jx.grad(f))(0.5))
 
 
 def test_traced_once_for_all_calls():

@@ -16,7 +16,7 @@ import minijax
 from minijax.core import jit as jit_room
 from tests.core import arrays as jnp
 from tests.oracle import jax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 PINNED = jax.__version__.startswith("0.10.")  # other releases print jaxprs otherwise
 F32 = np.float32
@@ -86,16 +86,14 @@ def test_registered_classes_go_in_and_out():
     assert len(calls) == 2
 
 
-def test_arguments_of_all_kinds_at_the_first_call_and_later():
-    def program(jx):
-        f = jx.jit(lambda x, y=2, *, z: x * y + z)
-        a = jx.numpy.asarray(x3)
-        return lambda: [g() for g in [
-            lambda: f(x3, z=1), lambda: f(a, z=1), lambda: f(a, 3.0, z=a), lambda: f(a, z=x3),
-            lambda: f(x3.astype(np.float64), z=True), lambda: f(1, 2, z=3), lambda: f(a, y=a, z=a),
-        ] for _ in range(2)]  # fmt: skip
-
-    both(program)
+@in_both
+def test_arguments_of_all_kinds_at_the_first_call_and_later(jx):
+    f = jx.jit(lambda x, y=2, *, z: x * y + z)
+    a = jx.numpy.asarray(x3)
+    return [g() for g in [
+        lambda: f(x3, z=1), lambda: f(a, z=1), lambda: f(a, 3.0, z=a), lambda: f(a, z=x3),
+        lambda: f(x3.astype(np.float64), z=True), lambda: f(1, 2, z=3), lambda: f(a, y=a, z=a),
+    ] for _ in range(2)]  # fmt: skip
 
 
 def test_weak_types_go_through():
@@ -107,18 +105,12 @@ def test_zero_size_arrays():
     both(lambda jx: jx.jit(lambda x: (x + 1, x.sum(0), x.T @ x)), np.ones((0, 3), F32))
 
 
-def test_wide_numbers_under_x64():
-    def program(jx):
-        f = jx.jit(lambda x: x * 2)
-
-        def run():
-            with jx.enable_x64(True):
-                wide = f(np.arange(3)), f(1.5), f(x3.astype(np.float64))
-            return wide, f(np.arange(3)), f(1.5)
-
-        return run
-
-    both(program)
+@in_both
+def test_wide_numbers_under_x64(jx):
+    f = jx.jit(lambda x: x * 2)
+    with jx.enable_x64(True):
+        wide = f(np.arange(3)), f(1.5), f(x3.astype(np.float64))
+    return wide, f(np.arange(3)), f(1.5)
 
 
 def test_integer_tangents():
@@ -179,13 +171,11 @@ def test_disable_jit_runs_python():
 # Static arguments
 
 
-def test_static_arguments():
-    def program(jx):
-        f = jx.jit(lambda x, n, mode="up": x[:n] if mode == "up" else -x[:n],
-                   static_argnums=1, static_argnames="mode")  # fmt: skip
-        return lambda: [f(x3, 2), f(x3, 2), f(x3, n=2), f(x3, 1, mode="down"), f(x3, 1, "up")]
-
-    both(program)
+@in_both
+def test_static_arguments(jx):
+    f = jx.jit(lambda x, n, mode="up": x[:n] if mode == "up" else -x[:n],
+               static_argnums=1, static_argnames="mode")  # fmt: skip
+    return [f(x3, 2), f(x3, 2), f(x3, n=2), f(x3, 1, mode="down"), f(x3, 1, "up")]
 
 
 @pytest.mark.parametrize("options", [
@@ -243,41 +233,30 @@ def test_all_jits_of_a_function_share_their_traces():
 
 @pytest.mark.parametrize("options", [
     {}, {"return_shape": True}, {"axis_env": [("i", 2)]}, {"static_argnums": 1}], ids=str)
-def test_make_jaxpr_shares_traces_too(options):
-    def program(jx):
-        def count(x, k=2):
-            calls.append(k)
-            return x * k
+@in_both
+def test_make_jaxpr_shares_traces_too(jx, options):
+    def count(x, k=2):
+        calls.append(k)
+        return x * k
 
-        calls: list[int] = []
-
-        def run():
-            made = [jx.make_jaxpr(count, **options)(x3) for _ in range(2)]
-            jx.jit(count)(x3)
-            first, second = (jaxpr[0] if type(jaxpr) is tuple else jaxpr for jaxpr in made)
-            return len(calls), first is second, str(first)
-
-        return run
-
-    both(program)
+    calls: list[int] = []
+    made = [jx.make_jaxpr(count, **options)(x3) for _ in range(2)]
+    jx.jit(count)(x3)
+    first, second = (jaxpr[0] if type(jaxpr) is tuple else jaxpr for jaxpr in made)
+    return len(calls), first is second, str(first)
 
 
 @pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
-def test_make_jaxpr_keeps_what_outer_traces_hold(transform):
-    def program(jx):
-        made = []
+@in_both
+def test_make_jaxpr_keeps_what_outer_traces_hold(jx, transform):
+    made = []
 
-        def outer(y):
-            made.extend(jx.make_jaxpr(lambda x: (x * y, x3))(2.0) for _ in range(2))
-            return y
+    def outer(y):
+        made.extend(jx.make_jaxpr(lambda x: (x * y, x3))(2.0) for _ in range(2))
+        return y
 
-        def run():
-            getattr(jx, transform)(outer)(np.ones(2, F32) if transform == "vmap" else F32(1))
-            return [(str(jaxpr), len(jaxpr.consts)) for jaxpr in made]
-
-        return run
-
-    both(program)
+    getattr(jx, transform)(outer)(np.ones(2, F32) if transform == "vmap" else F32(1))
+    return [(str(jaxpr), len(jaxpr.consts)) for jaxpr in made]
 
 
 def test_a_function_that_is_gone_leaves_nothing_behind():

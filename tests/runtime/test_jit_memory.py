@@ -10,7 +10,7 @@ import pytest
 import minijax
 from minijax.errors import JaxRuntimeError
 from tests.core import arrays as jnp
-from tests.oracle.compare import both
+from tests.oracle.compare import in_both
 
 F32 = np.float32
 x3 = np.array([1.0, -2.0, 0.5], F32)
@@ -53,18 +53,14 @@ def test_results_cannot_be_written_to_through_numpy():
 
 
 @pytest.mark.parametrize("numbers", [-1, -3, (-1, 0), (0, -2)])
-def test_negative_numbers_donate_nothing(numbers):
+@in_both
+def test_negative_numbers_donate_nothing(jx, numbers):
     """Counted from the end of a call with keywords, they would be of other arguments."""
-    def program(jx):
-        def gone():
-            args = [jx.numpy.ones(3) for _ in range(6)]
-            f = jx.jit(lambda x, y, z: (x + y, z * 2, x + z), donate_argnums=numbers)
-            f(*args[:3])
-            f(args[3], z=args[4], y=args[5])
-            return [x.is_deleted() for x in args]
-        return gone
-
-    both(program)
+    args = [jx.numpy.ones(3) for _ in range(6)]
+    f = jx.jit(lambda x, y, z: (x + y, z * 2, x + z), donate_argnums=numbers)
+    f(*args[:3])
+    f(args[3], z=args[4], y=args[5])
+    return [x.is_deleted() for x in args]
 
 
 def test_donated_arrays_are_gone_and_their_memory_is_used():

@@ -16,7 +16,7 @@ from minijax.lax.families import lower_fun
 from minijax.runtime import client
 from minijax.runtime.dispatch import apply_primitive
 from tests.core import arrays as jnp
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 from tests.runtime.test_jit import counted
 
 F32 = np.float32
@@ -80,22 +80,18 @@ STAGES = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_stages(stage):
-    def program(jx):
-        def fun(x, *, k):
-            return {"out": (x * k, jx.numpy.sin(x))}
+@in_both
+def test_stages(jx, stage):
+    def fun(x, *, k):
+        return {"out": (x * k, jx.numpy.sin(x))}
 
-        return lambda: STAGES[stage](jx.jit(fun, donate_argnames="k"))
-
-    both(program)
+    return STAGES[stage](jx.jit(fun, donate_argnames="k"))
 
 
-def test_stages_take_shapes_without_arrays():
-    def program(jx):
-        shape = jx.ShapeDtypeStruct((3,), F32)
-        return lambda: jx.jit(lambda x: x * 2).lower(shape).compile()(x3)
-
-    both(program)
+@in_both
+def test_stages_take_shapes_without_arrays(jx):
+    shape = jx.ShapeDtypeStruct((3,), F32)
+    return jx.jit(lambda x: x * 2).lower(shape).compile()(x3)
 
 
 def test_compiled_functions_cannot_be_transformed():
@@ -114,12 +110,10 @@ def test_the_text_is_clean_unless_asked_for_locations():
         lowered.as_text("french")
 
 
-def test_a_module_can_be_asked_for_by_its_platform():
-    def program(jx):
-        traced = jx.jit(lambda x: x * 2).trace(np.float32(3.0))
-        return lambda: traced.lower(lowering_platforms=("cpu",)).compile()(np.float32(3.0))
-
-    both(program)
+@in_both
+def test_a_module_can_be_asked_for_by_its_platform(jx):
+    traced = jx.jit(lambda x: x * 2).trace(np.float32(3.0))
+    return traced.lower(lowering_platforms=("cpu",)).compile()(np.float32(3.0))
 
 
 @pytest.mark.parametrize("use", ["nested", "scan", "make_jaxpr", "vmap", "vmap of a wrong one"])

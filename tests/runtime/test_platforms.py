@@ -20,7 +20,7 @@ from minijax.core.extension import registered
 from minijax.parallel.programs import eager_operations
 from minijax.runtime import cuda, platforms, settings, xla
 from minijax.runtime.platforms import lowered_for
-from tests.oracle import both, jax
+from tests.oracle import both, in_both, jax
 
 # ----------------------------------------------------------------------------------------------
 # Names of platforms
@@ -350,24 +350,20 @@ def test_python_sees_values_in_custom_rules(one_by_one):
 
 @pytest.mark.parametrize("lowered", [False, True])
 @pytest.mark.parametrize("rule", [lambda x: np.asarray(x) + 1, np.sqrt], ids=["function", "ufunc"])
-def test_a_primitive_of_the_users_is_evaluated_as_they_say(one_by_one, lowered, rule):
-    def program(m):
-        p = m.extend.core.Primitive("by_hand")
-        p.def_impl(rule)
-        p.def_abstract_eval(lambda x: x)
-        if lowered:
-            m.interpreters.mlir.register_lowering(p, lambda ctx, x: [x])
-        return lambda: np.asarray(p.bind(m.numpy.float32(4)))
-
-    both(program)
+@in_both
+def test_a_primitive_of_the_users_is_evaluated_as_they_say(m, one_by_one, lowered, rule):
+    p = m.extend.core.Primitive("by_hand")
+    p.def_impl(rule)
+    p.def_abstract_eval(lambda x: x)
+    if lowered:
+        m.interpreters.mlir.register_lowering(p, lambda ctx, x: [x])
+    return np.asarray(p.bind(m.numpy.float32(4)))
 
 
-def test_a_primitive_without_evaluation_rule(one_by_one):
-    def program(m):
-        p = m.extend.core.Primitive("no_rule")
-        return lambda: p.bind(m.numpy.float32(4))
-
-    both(program)
+@in_both
+def test_a_primitive_without_evaluation_rule(m, one_by_one):
+    p = m.extend.core.Primitive("no_rule")
+    return p.bind(m.numpy.float32(4))
 
 
 CHECKS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.ones(3, np.float32)
 M = np.ones((3, 3), np.float32)
@@ -36,21 +36,15 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_text_is_that_of_jax(name):
-    def program(jx):
-        def text():
-            f, args, *kwargs = PROGRAMS[name](jx)
-            return jx.jit(f).lower(*args, **(kwargs[0] if kwargs else {})).as_text()
-        return text
-
-    both(program)
+@in_both
+def test_text_is_that_of_jax(jx, name):
+    f, args, *kwargs = PROGRAMS[name](jx)
+    return jx.jit(f).lower(*args, **(kwargs[0] if kwargs else {})).as_text()
 
 
-def test_donated_arguments_keep_their_attribute():
-    def program(jx):
-        return lambda: jx.jit(lambda x: -x, donate_argnums=0).lower(X).as_text()
-
-    both(program)
+@in_both
+def test_donated_arguments_keep_their_attribute(jx):
+    return jx.jit(lambda x: -x, donate_argnums=0).lower(X).as_text()
 
 
 def test_results_have_their_paths():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 IMAGE = np.sin(np.arange(20, dtype=np.float32) ** 2).reshape(4, 5)
 PLACES = [np.linspace(-3, 6, 13, dtype=np.float32), np.linspace(7, -4, 13, dtype=np.float32)]
@@ -15,25 +15,21 @@ POINTS = np.stack([x[2:] for x in PLACES], axis=-1)
 
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("mode", ["constant", "nearest", "wrap", "mirror", "reflect"])
-def test_map_coordinates(mode, order):
-    def program(jx):
-        def f(image, places=PLACES):
-            return jx.scipy.ndimage.map_coordinates(image, places, order, mode, cval=1.5)
+@in_both
+def test_map_coordinates(jx, mode, order):
+    def f(image, places=PLACES):
+        return jx.scipy.ndimage.map_coordinates(image, places, order, mode, cval=1.5)
 
-        return lambda: (f(IMAGE), f(IMAGE.astype("float16")), f((IMAGE * 9).astype(int)),
-                        f(IMAGE, [x.astype(int) for x in PLACES]))
-
-    both(program)
+    return (f(IMAGE), f(IMAGE.astype("float16")), f((IMAGE * 9).astype(int)),
+            f(IMAGE, [x.astype(int) for x in PLACES]))
 
 
-def test_gradients():
-    def program(jx):
-        def loss(image, *places):
-            return jx.numpy.sum(jx.scipy.ndimage.map_coordinates(image, places, 1, "wrap") ** 2)
+@in_both
+def test_gradients(jx):
+    def loss(image, *places):
+        return jx.numpy.sum(jx.scipy.ndimage.map_coordinates(image, places, 1, "wrap") ** 2)
 
-        return lambda: jx.jit(jx.grad(loss, (0, 1)))(IMAGE, *PLACES)
-
-    both(program)
+    return jx.jit(jx.grad(loss, (0, 1)))(IMAGE, *PLACES)
 
 
 def interpolator(jx, *args, **kwargs):

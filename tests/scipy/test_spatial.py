@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax.scipy.spatial.transform  # noqa: F401
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 QUATS = np.sin(np.arange(20, dtype=np.float32) ** 2 + 1).reshape(5, 4)
 VECTORS = np.cos(np.arange(15, dtype=np.float32)).reshape(5, 3)
@@ -71,12 +71,10 @@ def test_calls(call):
     both(lambda jx: lambda: CALLS[call](jx.scipy.spatial.transform), tol=1e-4)
 
 
-def test_gradient():
-    def program(jx):
-        def loss(rotation, vectors):
-            return jx.numpy.sum(rotation.apply(vectors) * vectors[::-1])
+@in_both
+def test_gradient(jx):
+    def loss(rotation, vectors):
+        return jx.numpy.sum(rotation.apply(vectors) * vectors[::-1])
 
-        Rotation = jx.scipy.spatial.transform.Rotation
-        return lambda: jx.jit(jx.grad(loss))(Rotation.from_quat(QUATS), VECTORS).quat
-
-    both(program)
+    Rotation = jx.scipy.spatial.transform.Rotation
+    return jx.jit(jx.grad(loss))(Rotation.from_quat(QUATS), VECTORS).quat

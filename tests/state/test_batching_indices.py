@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject as jax
+from tests.oracle import both, in_both, subject as jax
 
 jnp = jax.numpy
 SHAPE, FIXED = (3, 4, 5), np.array([2, 0])
@@ -92,12 +92,10 @@ def text(jx, f, args):
 
 
 @pytest.mark.parametrize("index", INDICES)
-def test_jaxprs(index):
-    def texts(jx):
-        return lambda: [text(jx, program(jx, use, INDICES[index], axis), arguments(axis))
-                        for use, axis in cases()]
-
-    both(texts)
+@in_both
+def test_jaxprs(jx, index):
+    return [text(jx, program(jx, use, INDICES[index], axis), arguments(axis))
+            for use, axis in cases()]
 
 
 @pytest.mark.daily(3)

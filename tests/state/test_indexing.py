@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 M = np.arange(12, dtype=np.float32).reshape(3, 4)
 X = M.ravel()
@@ -32,31 +32,27 @@ USES = {
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("use, start, traced",
                          [*itertools.product(USES, (0, 1, 3, 11, 20, -2, -30), (False, True))])
-def test_an_array_is_indexed(use, start, traced):
-    def run(jx):
-        def f(x, m, s):
-            return USES[use](x, m, s if traced else start, jx.ds, jx.numpy)
-        return lambda: jx.jit(f)(X, M, np.int32(start))
-
-    both(run)
+@in_both
+def test_an_array_is_indexed(jx, use, start, traced):
+    def f(x, m, s):
+        return USES[use](x, m, s if traced else start, jx.ds, jx.numpy)
+    return jx.jit(f)(X, M, np.int32(start))
 
 
 @pytest.mark.parametrize("index", [
     lambda ds, i, jnp: ds(1, 2), lambda ds, i, jnp: (0, ds(i, 2)), lambda ds, i, jnp: ds(i, 2),
     lambda ds, i, jnp: (ds(i, 2), 0), lambda ds, i, jnp: (ds(i, 2), jnp.array([0, 1])),
     lambda ds, i, jnp: ds(2), lambda ds, i, jnp: ds(None), lambda ds, i, jnp: (0, ds(2, 9))])
-def test_a_reference_is_indexed(index):
-    def run(jx):
-        def f(m, i):
-            ref = jx.new_ref(m)
-            at = index(jx.ds, i, jx.numpy)
-            old = ref[at]
-            ref[at] = old * 2
-            ref[at] += 1.0
-            return old, ref[...]
-        return lambda: (jx.jit(f)(M, I), jx.make_jaxpr(f)(M, I))
-
-    both(run)
+@in_both
+def test_a_reference_is_indexed(jx, index):
+    def f(m, i):
+        ref = jx.new_ref(m)
+        at = index(jx.ds, i, jx.numpy)
+        old = ref[at]
+        ref[at] = old * 2
+        ref[at] += 1.0
+        return old, ref[...]
+    return (jx.jit(f)(M, I), jx.make_jaxpr(f)(M, I))
 
 
 def _writes(jx):
@@ -111,11 +107,9 @@ def test_refused(wrong):
     both(lambda jx: lambda: jx.numpy.arange(12.0)[wrong(jx)])
 
 
-def test_a_reference_refuses_what_is_out_of_bounds():
-    def run(jx):
-        return lambda: jx.jit(lambda x: jx.new_ref(x)[jx.ds(11, 3)])(X)
-
-    both(run)
+@in_both
+def test_a_reference_refuses_what_is_out_of_bounds(jx):
+    return jx.jit(lambda x: jx.new_ref(x)[jx.ds(11, 3)])(X)
 
 
 def test_a_pytree():

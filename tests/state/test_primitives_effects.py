@@ -6,7 +6,7 @@ import pytest
 
 import minijax
 from minijax import numpy as jnp
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def new(jx):
@@ -112,17 +112,13 @@ def described(effects, jaxpr):
 
 
 @pytest.mark.parametrize("make", PROGRAMS)
-def test_equations_and_jaxprs_have_the_effects_of_jax(make):
-    def program(jx):
-        def effects():
-            f, args = make(jx)
-            closed = jx.make_jaxpr(f)(*args)
-            jaxpr = closed.jaxpr
-            return [described(jaxpr.effects, jaxpr),
-                    [described(eqn.effects, jaxpr) for eqn in jaxpr.eqns]]
-        return effects
-
-    both(program)
+@in_both
+def test_equations_and_jaxprs_have_the_effects_of_jax(jx, make):
+    f, args = make(jx)
+    closed = jx.make_jaxpr(f)(*args)
+    jaxpr = closed.jaxpr
+    return [described(jaxpr.effects, jaxpr),
+            [described(eqn.effects, jaxpr) for eqn in jaxpr.eqns]]
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "jit", "scan", "while_loop"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.array([0.5, -1.2, 2.0], np.float32)
 
@@ -234,38 +234,28 @@ def test_a_program_with_references_can_be_lowered_and_compiled():
     both(lambda jx: program(jx))
 
 
-def test_what_a_whole_slice_reads_survives_the_donation_of_the_contents():
-    def program(jx):
-        def run():
-            ref = jx.new_ref(jx.numpy.zeros(8))
-            add = jx.jit(lambda r: r.__setitem__(..., r[...] + 1))
-            read = []
-            for index in (slice(None), slice(0, 8), (...,), (slice(None),), slice(2, 5)):
-                add(ref)
-                read.append(ref[index])
-                add(ref)
-            return read, ref[...]
-
-        return run
-
-    both(program)
+@in_both
+def test_what_a_whole_slice_reads_survives_the_donation_of_the_contents(jx):
+    ref = jx.new_ref(jx.numpy.zeros(8))
+    add = jx.jit(lambda r: r.__setitem__(..., r[...] + 1))
+    read = []
+    for index in (slice(None), slice(0, 8), (...,), (slice(None),), slice(2, 5)):
+        add(ref)
+        read.append(ref[index])
+        add(ref)
+    return read, ref[...]
 
 
-def test_a_compiled_program_may_close_over_references():
-    def program(jx):
-        def run():
-            ref = jx.new_ref(jx.numpy.zeros(3))
+@in_both
+def test_a_compiled_program_may_close_over_references(jx):
+    ref = jx.new_ref(jx.numpy.zeros(3))
 
-            def f():
-                ref[...] += 2
+    def f():
+        ref[...] += 2
 
-            compiled = jx.jit(f).lower().compile()
-            compiled(), compiled()
-            return ref[...]
-
-        return run
-
-    both(program)
+    compiled = jx.jit(f).lower().compile()
+    compiled(), compiled()
+    return ref[...]
 
 
 @pytest.mark.parametrize("jit", [False, True])

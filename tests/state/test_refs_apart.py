@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def write(a, b):
@@ -55,14 +55,10 @@ def test_a_reference_is_passed_once(name):
                                  lambda jx, a, b: jx.make_jaxpr(write)(a, b),
                                  lambda jx, a, b: jx.lax.cond(True, write, write, a, b)],
                          ids=["jit", "make_jaxpr", "cond"])
-def test_two_references_are_two(run):
-    def program(jx):
-        def execute():
-            a, b = ref(jx), ref(jx, 2.0)
-            return run(jx, a, b), a[...], b[...]
-        return execute
-
-    both(program)
+@in_both
+def test_two_references_are_two(jx, run):
+    a, b = ref(jx), ref(jx, 2.0)
+    return run(jx, a, b), a[...], b[...]
 
 
 def twice(a):
@@ -145,15 +141,11 @@ def test_results_that_differ_need_a_spec():
         minijax.jit(f)(1.0)
 
 
-def test_a_reference_beside_an_array_that_was_put_somewhere():
-    def program(jx):
-        def run():
-            r, x = ref(jx), jx.device_put(jx.numpy.float32(3.0), jx.devices()[0])
-            jx.jit(lambda r, x: r.__setitem__(Ellipsis, r[...] + x))(r, x)
-            return r[...]
-        return run
-
-    both(program)
+@in_both
+def test_a_reference_beside_an_array_that_was_put_somewhere(jx):
+    r, x = ref(jx), jx.device_put(jx.numpy.float32(3.0), jx.devices()[0])
+    jx.jit(lambda r, x: r.__setitem__(Ellipsis, r[...] + x))(r, x)
+    return r[...]
 
 
 def test_primitives_of_references_are_public():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 WRITES = {
     "number": lambda jx, r: r.__setitem__(..., 2.0),
@@ -22,15 +22,11 @@ STARTS = {"weak": 1.0, "weak integer": 1, "strong": np.float32(1.0), "vector": n
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", WRITES)
-def test_types_of_contents(name, start):
-    def program(jx):
-        def run():
-            r = jx.new_ref(STARTS[start])
-            WRITES[name](jx, r)
-            return r[...], jx.freeze(r)
-        return run
-
-    both(program)
+@in_both
+def test_types_of_contents(jx, name, start):
+    r = jx.new_ref(STARTS[start])
+    WRITES[name](jx, r)
+    return r[...], jx.freeze(r)
 
 
 @pytest.mark.parametrize("name", ["sum", "jit", "cond"])
@@ -55,18 +51,16 @@ UPDATES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", UPDATES)
-def test_dtypes_that_are_converted(name, dtype):
+@in_both
+def test_dtypes_that_are_converted(jx, name, dtype):
     """An integer becomes an integer of another width, and a weak float one of another."""
-    def program(jx):
-        def result(value):
-            ref = jx.new_ref(jx.numpy.zeros(2, dtype))
-            try:
-                UPDATES[name](jx, ref, value)
-            except ValueError:
-                return None
-            return ref[...].astype("complex64")
+    def result(value):
+        ref = jx.new_ref(jx.numpy.zeros(2, dtype))
+        try:
+            UPDATES[name](jx, ref, value)
+        except ValueError:
+            return None
+        return ref[...].astype("complex64")
 
-        values = [True, 1, 1.5, 1j, *(jx.numpy.full((), 3, other) for other in DTYPES)]
-        return lambda: [*map(result, values)]
-
-    both(program)
+    values = [True, 1, 1.5, 1j, *(jx.numpy.full((), 3, other) for other in DTYPES)]
+    return [*map(result, values)]

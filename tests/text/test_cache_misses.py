@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X, Y = np.float32(1), {"hi": np.arange(3, dtype=np.float32)}
 
@@ -143,34 +143,26 @@ def scaled(jx, default=7):
     return context, traced, f
 
 
-def test_a_context_is_part_of_the_key():
-    def run(jx):
-        def values():
-            context, traced, f = scaled(jx)
-            out = [f(1.0), f(1.0)]
-            with context(3):
-                out += [f(1.0), context.value]
-                with context(4):
-                    out.append(f(1.0))
-            return out, f(1.0), context.value, traced
-        return values
-
-    both(run)
+@in_both
+def test_a_context_is_part_of_the_key(jx):
+    context, traced, f = scaled(jx)
+    out = [f(1.0), f(1.0)]
+    with context(3):
+        out += [f(1.0), context.value]
+        with context(4):
+            out.append(f(1.0))
+    return out, f(1.0), context.value, traced
 
 
 def test_a_default_and_a_context_without_one():
     both(lambda jx: lambda: repr([jx.make_user_context().value, jx.make_user_context("a").value]))
 
 
-def test_a_context_needs_a_hash():
-    def run(jx):
-        def wrong():
-            context, _, f = scaled(jx)
-            with context([1]):
-                f(1.0)
-        return wrong
-
-    both(run)
+@in_both
+def test_a_context_needs_a_hash(jx):
+    context, _, f = scaled(jx)
+    with context([1]):
+        f(1.0)
 
 
 def test_a_context_that_differs_is_named():

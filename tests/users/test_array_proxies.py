@@ -10,7 +10,7 @@ import pytest
 
 import minijax
 from minijax.core.core import ArrayMethods
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.array([1.0, 2.0, 0.5], np.float32)
 P = np.array([0.25, 1.5, 2.0], np.float32)
@@ -58,24 +58,20 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_take_the_array(name, wrap):
-    def program(library):
-        Proxy = proxy_class(library, pytree=False)
-        x, op = library.numpy.array(X), getattr(operator, name)
-        return lambda: WRAPS[wrap](library, lambda p: op(x, Proxy(p)))
-
-    both(program)
+@in_both
+def test_operators_take_the_array(library, name, wrap):
+    Proxy = proxy_class(library, pytree=False)
+    x, op = library.numpy.array(X), getattr(operator, name)
+    return WRAPS[wrap](library, lambda p: op(x, Proxy(p)))
 
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_take_the_array_of_a_pytree(name, wrap):
-    def program(library):
-        Proxy = proxy_class(library, pytree=True)
-        x = library.numpy.array(X)
-        return lambda: WRAPS[wrap](library, lambda p: FUNCTIONS[name](library, x, Proxy(p)))
-
-    both(program)
+@in_both
+def test_functions_take_the_array_of_a_pytree(library, name, wrap):
+    Proxy = proxy_class(library, pytree=True)
+    x = library.numpy.array(X)
+    return WRAPS[wrap](library, lambda p: FUNCTIONS[name](library, x, Proxy(p)))
 
 
 def test_a_condition_may_be_such_an_object():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 # ----------------------------------------------------------------------------------------------
 # Copies, and the memory of arrays
@@ -48,17 +48,13 @@ def test_a_copy_survives_its_original(name, computed):
     both(program, 1.0, True)
 
 
-def test_a_copy_has_its_own_memory():
-    def program(jx):
-        def run():
-            x = jx.numpy.arange(2048.0)
-            x.copy_to_host_async()
-            y = jx.numpy.copy(x)
-            same = x.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
-            return same, x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
-        return run
-
-    both(program)
+@in_both
+def test_a_copy_has_its_own_memory(jx):
+    x = jx.numpy.arange(2048.0)
+    x.copy_to_host_async()
+    y = jx.numpy.copy(x)
+    same = x.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+    return same, x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
 
 
 def test_an_address_is_that_of_the_contents():

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 
 class Named:
@@ -123,15 +123,11 @@ def recorded(jx: Any, seen: list) -> Any:
 @pytest.mark.parametrize("subscripts, shapes", [
     ("ij,jk->ik", [(2, 3), (3, 4)]), ("bij,bjk->bik", [(2, 2, 3), (2, 3, 4)]),
     ("ij,j,k->ik", [(2, 3), (3,), (2,)]), ("ii->i", [(2, 2)])])
-def test_einsum_calls_the_given_dot_general(subscripts, shapes):
-    def program(jx):
-        def run():
-            seen: list = []
-            arrays = [np.ones(shape, "float32") for shape in shapes]
-            return jx.numpy.einsum(subscripts, *arrays, _dot_general=recorded(jx, seen)), seen
-        return run
-
-    both(program)
+@in_both
+def test_einsum_calls_the_given_dot_general(jx, subscripts, shapes):
+    seen: list = []
+    arrays = [np.ones(shape, "float32") for shape in shapes]
+    return jx.numpy.einsum(subscripts, *arrays, _dot_general=recorded(jx, seen)), seen
 
 
 X = np.arange(6, dtype="float32")
@@ -178,39 +174,31 @@ def test_callables_with_attributes_that_no_function_has(transform, kind):
 # Tables and older names
 
 
-def test_types_added_to_the_table_of_types():
-    def program(jx):
-        def run():
-            class Two:
-                pass
+@in_both
+def test_types_added_to_the_table_of_types(jx):
+    class Two:
+        pass
 
-            table = part(jx, "core").pytype_aval_mappings
-            table[Two] = lambda x: jx.core.ShapedArray((2,), np.dtype("float32"))
-            try:
-                return str(jx.typeof(Two()))
-            finally:
-                del table[Two]
-        return run
-
-    both(program)
+    table = part(jx, "core").pytype_aval_mappings
+    table[Two] = lambda x: jx.core.ShapedArray((2,), np.dtype("float32"))
+    try:
+        return str(jx.typeof(Two()))
+    finally:
+        del table[Two]
 
 
-def test_the_tag_of_the_current_trace():
-    def program(jx):
-        def run():
-            core, seen = part(jx, "extend.core"), []
+@in_both
+def test_the_tag_of_the_current_trace(jx):
+    core, seen = part(jx, "extend.core"), []
 
-            def look(x):
-                seen.append(core.find_top_trace((x,)).main is None)
-                return x
+    def look(x):
+        seen.append(core.find_top_trace((x,)).main is None)
+        return x
 
-            look(1.0)
-            jx.vmap(look)(np.ones(2))
-            jx.jit(look)(1.0)
-            return seen
-        return run
-
-    both(program)
+    look(1.0)
+    jx.vmap(look)(np.ones(2))
+    jx.jit(look)(1.0)
+    return seen
 
 
 # ----------------------------------------------------------------------------------------------
@@ -228,14 +216,12 @@ def test_checkpoint_takes_static_arguments_without_a_hash(static):
 
 
 @pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
-def test_types_state_no_sharding(shape):
-    def texts(jx):
-        seen = [str(jx.typeof(jx.numpy.ones(shape)).sharding)]
-        jx.jit(lambda x: (seen.append(str(jx.typeof(x).sharding)), x)[1])(np.ones(shape, "f"))
-        again = jx.core.ShapedArray(shape, "int8", sharding=jx.typeof(np.ones(shape)).sharding)
-        return [*seen, str(again)]
-
-    both(lambda jx: lambda: texts(jx))
+@in_both
+def test_types_state_no_sharding(jx, shape):
+    seen = [str(jx.typeof(jx.numpy.ones(shape)).sharding)]
+    jx.jit(lambda x: (seen.append(str(jx.typeof(x).sharding)), x)[1])(np.ones(shape, "f"))
+    again = jx.core.ShapedArray(shape, "int8", sharding=jx.typeof(np.ones(shape)).sharding)
+    return [*seen, str(again)]
 
 
 def samples_where_the_operand_lies(jx: Any, *shape: int) -> list:
@@ -424,14 +410,12 @@ def test_older_names_of_jax_core():
 
 
 @pytest.mark.filterwarnings("ignore:jax.core:DeprecationWarning")
-def test_the_context_shows_the_current_trace():
-    def program(jx):
-        context = import_module(f"{jx.__name__}._src.core").trace_ctx
-        names = [type(context.trace).__name__]
-        jx.jit(lambda x: names.append(type(context.trace).__name__) or x)(1.0)
-        return lambda: names
-
-    both(program)
+@in_both
+def test_the_context_shows_the_current_trace(jx):
+    context = import_module(f"{jx.__name__}._src.core").trace_ctx
+    names = [type(context.trace).__name__]
+    jx.jit(lambda x: names.append(type(context.trace).__name__) or x)(1.0)
+    return names
 
 
 class Incomparable:
@@ -527,12 +511,10 @@ def test_vectorize_of_a_function_that_returns_a_tree(result, signature, x):
 
 
 @pytest.mark.parametrize("follow_wrapped", [True, False])
-def test_a_jitted_function_has_the_signature_of_its_function(follow_wrapped):
-    def program(library):
-        jitted = library.jit(lambda a, b=1, *, scale=2: a * b * scale)
-        return lambda: str(inspect.signature(jitted, follow_wrapped=follow_wrapped))
-
-    both(program)
+@in_both
+def test_a_jitted_function_has_the_signature_of_its_function(library, follow_wrapped):
+    jitted = library.jit(lambda a, b=1, *, scale=2: a * b * scale)
+    return str(inspect.signature(jitted, follow_wrapped=follow_wrapped))
 
 
 def test_jitted_functions_are_known_by_the_name_of_their_class():
@@ -549,25 +531,21 @@ def test_an_unknown_platform_is_refused_in_the_same_words(ask):
         program(subject)()
 
 
-def test_errors_of_prefixes_are_functions_of_the_argument_name():
-    def program(library):
-        errors = import_module(f"{library.__name__}._src.tree_util").prefix_errors
-        return lambda: [len(errors(*trees)) for trees in (
-            ((1, 2), (1, (2, 3))), ({"a": 1, "b": 2}, {"a": (1, 2)}), (((1, 2), 3), (1, 2)))]
-
-    both(program)
+@in_both
+def test_errors_of_prefixes_are_functions_of_the_argument_name(library):
+    errors = import_module(f"{library.__name__}._src.tree_util").prefix_errors
+    return [len(errors(*trees)) for trees in (
+        ((1, 2), (1, (2, 3))), ({"a": 1, "b": 2}, {"a": (1, 2)}), (((1, 2), 3), (1, 2)))]
 
 
 @pytest.mark.parametrize("name", ["isclose", "allclose"])
-def test_keys_are_close_if_they_are_equal(name):
-    def program(library):
-        random, function = library.random, getattr(library.numpy, name)
-        a, b = (random.split(random.key(seed), 3) for seed in (0, 1))
-        mixed = a.at[1].set(b[1])
-        return lambda: [function(x, y) for f in (lambda g: g, library.jit)
-                        for x, y in ((a, a), (a, b), (a, mixed), (a[0], a))]
-
-    both(program)
+@in_both
+def test_keys_are_close_if_they_are_equal(library, name):
+    random, function = library.random, getattr(library.numpy, name)
+    a, b = (random.split(random.key(seed), 3) for seed in (0, 1))
+    mixed = a.at[1].set(b[1])
+    return [function(x, y) for f in (lambda g: g, library.jit)
+            for x, y in ((a, a), (a, b), (a, mixed), (a[0], a))]
 
 
 def test_a_manager_of_checkpoints_can_be_imported_but_not_made():
@@ -590,35 +568,33 @@ def test_element_types_of_libraries_are_refused():
 
 @pytest.mark.parametrize("around", ["nothing", "jit", "grad"])
 @pytest.mark.parametrize("name", ["grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev"])
-def test_auxiliary_data_are_put_together_outside_of_the_differentiation(name, around):
+@in_both
+def test_auxiliary_data_are_put_together_outside_of_the_differentiation(library, name, around):
     """A variable of a library notes the trace in which it is made, and may be changed only there."""
-    def program(library):
-        trace_state = part(library, "extend").core.get_opaque_trace_state
-        found = []
+    trace_state = part(library, "extend").core.get_opaque_trace_state
+    found = []
 
-        class Variable:
-            def __init__(self, value):
-                self.value, self.made_in = value, trace_state()
+    class Variable:
+        def __init__(self, value):
+            self.value, self.made_in = value, trace_state()
 
-        library.tree_util.register_pytree_node(
-            Variable, lambda v: ((v.value,), None), lambda _, parts: Variable(*parts))
+    library.tree_util.register_pytree_node(
+        Variable, lambda v: ((v.value,), None), lambda _, parts: Variable(*parts))
 
-        def f(x):
-            return (x * x).sum(), Variable(x)
+    def f(x):
+        return (x * x).sum(), Variable(x)
 
-        def g(x):
-            transformed = getattr(library, name)
-            if name in ("vjp", "linearize"):
-                aux = transformed(f, x, has_aux=True)[2]
-            elif name == "jvp":
-                aux = transformed(f, (x,), (x,), has_aux=True)[2]
-            else:
-                out = transformed(f, has_aux=True)(x)
-                aux = out[0][1] if name == "value_and_grad" else out[1]
-            found.append(aux.made_in == trace_state())
-            return x.sum()
+    def g(x):
+        transformed = getattr(library, name)
+        if name in ("vjp", "linearize"):
+            aux = transformed(f, x, has_aux=True)[2]
+        elif name == "jvp":
+            aux = transformed(f, (x,), (x,), has_aux=True)[2]
+        else:
+            out = transformed(f, has_aux=True)(x)
+            aux = out[0][1] if name == "value_and_grad" else out[1]
+        found.append(aux.made_in == trace_state())
+        return x.sum()
 
-        wraps = {"nothing": lambda g: g, "jit": library.jit, "grad": library.grad}
-        return lambda: (wraps[around](g)(library.numpy.ones(3)), found)[1]
-
-    both(program)
+    wraps = {"nothing": lambda g: g, "jit": library.jit, "grad": library.grad}
+    return (wraps[around](g)(library.numpy.ones(3)), found)[1]

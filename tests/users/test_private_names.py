@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.users.test_libraries import X, part
 
 # ----------------------------------------------------------------------------------------------
@@ -96,38 +96,32 @@ def test_the_table_of_private_modules_names_modules_of_jax():
             assert re.search("absl|flatbuffers", str(error)), error
 
 
-def test_entries_of_the_private_registry_take_trees_apart():
-    def answers(jx):
-        entry = part(jx, "_src.tree_util")._registry[dict]
-        children, aux = entry.to_iter({"b": 1, "a": 2})
-        return tuple(children), aux, entry.from_iter(aux, [5, 6])
-
-    both(lambda jx: lambda: answers(jx))
+@in_both
+def test_entries_of_the_private_registry_take_trees_apart(jx):
+    entry = part(jx, "_src.tree_util")._registry[dict]
+    children, aux = entry.to_iter({"b": 1, "a": 2})
+    return tuple(children), aux, entry.from_iter(aux, [5, 6])
 
 
-def test_excluded_paths_are_a_list():
-    def answers(jx):
-        paths = part(jx, "_src.traceback_util")._exclude_paths
-        paths.append(__file__)
-        inside = __file__ in paths
-        paths.remove(__file__)
-        return inside, __file__ in paths
-
-    both(lambda jx: lambda: answers(jx))
+@in_both
+def test_excluded_paths_are_a_list(jx):
+    paths = part(jx, "_src.traceback_util")._exclude_paths
+    paths.append(__file__)
+    inside = __file__ in paths
+    paths.remove(__file__)
+    return inside, __file__ in paths
 
 
-def test_small_private_functions():
-    def answers(jx):
-        core, util = part(jx, "_src.core"), part(jx, "_src.util")
-        keys = core.physical_aval(jx.typeof(jx.random.split(jx.random.key(0), 3)))
-        partial, other = (util.HashablePartial(lambda x, y: x + y, 4) for _ in range(2))
-        number = part(jx, "_src.literals").TypedInt(3, np.dtype("int16"))
-        return (str(keys), str(core.physical_aval(core.ShapedArray((2,), np.dtype("float32")))),
-                partial(3), partial == other, partial == 3, hash(partial) == hash(other),
-                core.full_lower(3),
-                number + 1, str(number.dtype), repr(number), isinstance(number, int))
-
-    both(lambda jx: lambda: answers(jx))
+@in_both
+def test_small_private_functions(jx):
+    core, util = part(jx, "_src.core"), part(jx, "_src.util")
+    keys = core.physical_aval(jx.typeof(jx.random.split(jx.random.key(0), 3)))
+    partial, other = (util.HashablePartial(lambda x, y: x + y, 4) for _ in range(2))
+    number = part(jx, "_src.literals").TypedInt(3, np.dtype("int16"))
+    return (str(keys), str(core.physical_aval(core.ShapedArray((2,), np.dtype("float32")))),
+            partial(3), partial == other, partial == 3, hash(partial) == hash(other),
+            core.full_lower(3),
+            number + 1, str(number.dtype), repr(number), isinstance(number, int))
 
 
 @pytest.mark.parametrize("args", [(1,), (1.0, 2), (np.ones(2, "f"), 1), (np.int8(1), np.arange(2)),
@@ -142,42 +136,34 @@ def test_promotion_to_complex_types(args):
     (X, X + 1, {"atol": {np.float64: 1.0}}), (X, X + 1, {"rtol": {np.dtype("float32"): 1.0}}),
     (X, X[:2], {}), (np.int32([1]), np.int32([2]), {}), (X.astype("float16"), X.astype("float16") + 1e-3, {}),
 ], ids=str)  # fmt: skip
-def test_results_are_close(xs, ys, options):
-    def program(jx):
-        def compare():
-            try:
-                part(jx, "_src.public_test_util").check_close(xs, ys, **options)
-            except AssertionError:
-                return "far"
-            return "close"
-        return compare
-
-    both(program)
+@in_both
+def test_results_are_close(jx, xs, ys, options):
+    try:
+        part(jx, "_src.public_test_util").check_close(xs, ys, **options)
+    except AssertionError:
+        return "far"
+    return "close"
 
 
-def test_the_clients_that_have_started():
-    def answers(jx):
-        jx.devices("cpu")
-        return "cpu" in part(jx, "_src.xla_bridge")._backends
-
-    both(lambda jx: lambda: answers(jx))
+@in_both
+def test_the_clients_that_have_started(jx):
+    jx.devices("cpu")
+    return "cpu" in part(jx, "_src.xla_bridge")._backends
 
 
-def test_parts_of_vectorize_and_joins():
+@in_both
+def test_parts_of_vectorize_and_joins(jx):
     """A library of arrays with units writes its own `vectorize`, `c_` and `r_` with these."""
-    def answers(jx):
-        parts, tricks = part(jx, "_src.numpy.vectorize"), part(jx, "_src.numpy.index_tricks")
-        x, y = np.ones((4, 2, 3), "f"), np.ones((3,), "f")
-        ins, outs = parts._parse_gufunc_signature("(n,m),(m)->(n)")
-        shape, sizes = parts._parse_input_dimensions((x, y), ins, "here")
-        checked = parts._check_output_dims(lambda x, y: x @ y, sizes, outs, "here")
-        f, args, kwargs = parts._apply_excluded(
-            lambda a, b, c: a + 10 * b + 100 * c, {1}, (1.0, 2.0, 3.0), {})
-        return (list(map(tuple, ins)), list(map(tuple, outs)), tuple(shape), sizes,
-                checked(x[0], y), f(*args), list(args), dict(kwargs),
-                tricks.CClass()[y, y], tricks.RClass()[1:3, y], tricks.RClass()["0,2", y, y])
-
-    both(lambda jx: lambda: answers(jx))
+    parts, tricks = part(jx, "_src.numpy.vectorize"), part(jx, "_src.numpy.index_tricks")
+    x, y = np.ones((4, 2, 3), "f"), np.ones((3,), "f")
+    ins, outs = parts._parse_gufunc_signature("(n,m),(m)->(n)")
+    shape, sizes = parts._parse_input_dimensions((x, y), ins, "here")
+    checked = parts._check_output_dims(lambda x, y: x @ y, sizes, outs, "here")
+    f, args, kwargs = parts._apply_excluded(
+        lambda a, b, c: a + 10 * b + 100 * c, {1}, (1.0, 2.0, 3.0), {})
+    return (list(map(tuple, ins)), list(map(tuple, outs)), tuple(shape), sizes,
+            checked(x[0], y), f(*args), list(args), dict(kwargs),
+            tricks.CClass()[y, y], tricks.RClass()[1:3, y], tricks.RClass()["0,2", y, y])
 
 
 def logged(jx, function, *args):
@@ -251,56 +237,52 @@ def ruled(jx):
     lambda jx, x: jx.jit(lambda x: x * 2)(x),
     lambda jx, x: jx.lax.fori_loop(0, 3, lambda i, x: x * 2, x)],
     ids=["plain", "custom_jvp", "call", "loop"])
-def test_a_trace_of_a_library_meets_each_primitive(program, transformed):
-    def run(jx):
-        seen: list = []
+@in_both
+def test_a_trace_of_a_library_meets_each_primitive(jx, program, transformed):
+    seen: list = []
 
-        def f(x):
-            out, met = logged(jx, lambda x: program(jx, x), x)
-            seen.append(met)
-            return out
+    def f(x):
+        out, met = logged(jx, lambda x: program(jx, x), x)
+        seen.append(met)
+        return out
 
-        return transformed(jx, f)(np.float32(0.5)), sorted(set(seen[0]))
-
-    both(lambda jx: lambda: run(jx))
+    return transformed(jx, f)(np.float32(0.5)), sorted(set(seen[0]))
 
 
 @pytest.mark.parametrize("transformed", [lambda f: lambda jx, x: f(jx, x),
                                          lambda f: lambda jx, x: jx.jit(lambda x: f(jx, x))(x)],
                          ids=["eager", "jit"])
-def test_the_public_trace_class_learns_its_parent_after_its_constructor(transformed):
+@in_both
+def test_the_public_trace_class_learns_its_parent_after_its_constructor(jx, transformed):
     """Haiku's trace, which writes down a graph. It imports no private module."""
-    def run(jx):
-        inner, met = part(jx, "extend.core"), []
+    inner, met = part(jx, "extend.core"), []
 
-        class Boxed(jx.core.Tracer):
-            def __init__(self, trace, value):
-                super().__init__(trace, jx.typeof(value))
-                self.value = value
+    class Boxed(jx.core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, jx.typeof(value))
+            self.value = value
 
-        class Logging(jx.core.Trace):
-            def __init__(self, parent_trace):
-                super().__init__()
-                self.parent_trace, self.tag = parent_trace, inner.TraceTag()
+    class Logging(jx.core.Trace):
+        def __init__(self, parent_trace):
+            super().__init__()
+            self.parent_trace, self.tag = parent_trace, inner.TraceTag()
 
-            def process_primitive(self, primitive, tracers, params):
-                met.append((primitive.name, sorted(params)))
-                values = [x.value if isinstance(x, Boxed) else x for x in tracers]
-                out = primitive.bind_with_trace(
-                    self.parent_trace, values, [*map(jx.typeof, tracers)], params)
-                return jx.tree.map(lambda x: Boxed(self, x), out)
+        def process_primitive(self, primitive, tracers, params):
+            met.append((primitive.name, sorted(params)))
+            values = [x.value if isinstance(x, Boxed) else x for x in tracers]
+            out = primitive.bind_with_trace(
+                self.parent_trace, values, [*map(jx.typeof, tracers)], params)
+            return jx.tree.map(lambda x: Boxed(self, x), out)
 
-        def f(jx, x):
-            with inner.take_current_trace() as parent:
-                trace = Logging(parent)
-                with inner.set_current_trace(trace):
-                    boxed = Boxed(trace, x)
-                    return jx.lax.reduce_sum_p.bind(
-                        jx.lax.sin(boxed), axes=(0,), out_sharding=None).value
+    def f(jx, x):
+        with inner.take_current_trace() as parent:
+            trace = Logging(parent)
+            with inner.set_current_trace(trace):
+                boxed = Boxed(trace, x)
+                return jx.lax.reduce_sum_p.bind(
+                    jx.lax.sin(boxed), axes=(0,), out_sharding=None).value
 
-        return transformed(f)(jx, np.arange(3, dtype="f")), met, jx.core.Trace.__name__
-
-    both(lambda jx: lambda: run(jx))
+    return transformed(f)(jx, np.arange(3, dtype="f")), met, jx.core.Trace.__name__
 
 
 def test_what_a_library_of_checkpoints_asks_of_one_process():
@@ -310,16 +292,14 @@ def test_what_a_library_of_checkpoints_asks_of_one_process():
         callable(part(jx, "extend.ifrt_programs").ifrt_programs.make_plugin_program)])
 
 
-def test_the_mesh_of_a_with_statement_is_read_from_pxla():
-    def shapes(jx):
-        mesh = jx.make_mesh((1,), ("x",))
-        with pytest.warns(DeprecationWarning):
-            resources = part(jx, "interpreters.pxla").thread_resources
-            with mesh:
-                inside = resources.env.physical_mesh == mesh
-            return inside, resources.env.physical_mesh.empty
-
-    both(lambda jx: lambda: shapes(jx))
+@in_both
+def test_the_mesh_of_a_with_statement_is_read_from_pxla(jx):
+    mesh = jx.make_mesh((1,), ("x",))
+    with pytest.warns(DeprecationWarning):
+        resources = part(jx, "interpreters.pxla").thread_resources
+        with mesh:
+            inside = resources.env.physical_mesh == mesh
+        return inside, resources.env.physical_mesh.empty
 
 
 def test_other_private_names_are_absent():
@@ -329,15 +309,13 @@ def test_other_private_names_are_absent():
         exec("from minijax._src.lax import no_such_name")
 
 
-def test_trace_state_is_clean_outside_transformations():
-    def states(jx):
-        clean = part(jx, "_src.core").trace_state_clean
-        seen = [clean()]
-        jx.jit(lambda x: (seen.append(clean()), x)[1])(1.0)
-        jx.grad(lambda x: (seen.append(clean()), x)[1])(1.0)
-        return [*seen, clean()]
-
-    both(lambda jx: lambda: states(jx))
+@in_both
+def test_trace_state_is_clean_outside_transformations(jx):
+    clean = part(jx, "_src.core").trace_state_clean
+    seen = [clean()]
+    jx.jit(lambda x: (seen.append(clean()), x)[1])(1.0)
+    jx.grad(lambda x: (seen.append(clean()), x)[1])(1.0)
+    return [*seen, clean()]
 
 
 def test_private_registry_tells_which_types_are_nodes():

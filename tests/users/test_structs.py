@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 
 def struct(jx: Any, *shape: int, dtype: str = "float32", **kwargs: Any) -> Any:
@@ -110,10 +110,9 @@ def test_structs_have_no_value_to_read(name):
     both(lambda jx: lambda: READ_STRUCTS[name](jx, struct(jx, 2)), raises=TypeError)
 
 
-def test_which_argument_has_no_value():
-    def words(jx):
-        try:
-            jx.jit(lambda x, *, t: x + t["a"][0])(1.0, t={"a": [struct(jx, 2)]})
-        except TypeError as error:
-            return str(error).partition(" of type")[0]
-    both(lambda jx: lambda: words(jx))
+@in_both
+def test_which_argument_has_no_value(jx):
+    try:
+        jx.jit(lambda x, *, t: x + t["a"][0])(1.0, t={"a": [struct(jx, 2)]})
+    except TypeError as error:
+        return str(error).partition(" of type")[0]

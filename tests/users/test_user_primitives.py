@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 F = np.float32
 
@@ -435,20 +435,18 @@ def test_rules_for_other_platforms_are_not_used():
     same(program, F(1.0))
 
 
-def test_a_class_says_that_its_primitives_have_several_results():
+@in_both
+def test_a_class_says_that_its_primitives_have_several_results(jx):
     """As those of libraries do, which mark losses and layers."""
-    def program(jx):
-        class Mark(jx.extend.core.Primitive):
-            multiple_results = True
+    class Mark(jx.extend.core.Primitive):
+        multiple_results = True
 
-        mark = Mark("mark")
-        mark.def_impl(lambda *args: args)
-        mark.def_effectful_abstract_eval(lambda *avals: (avals, set()))
-        x = jx.numpy.ones(2)
-        return lambda: (mark.multiple_results, mark.bind(x, x)[1],
-                        str(jx.make_jaxpr(lambda x: mark.bind(x, x))(1.0)))
-
-    both(program)
+    mark = Mark("mark")
+    mark.def_impl(lambda *args: args)
+    mark.def_effectful_abstract_eval(lambda *avals: (avals, set()))
+    x = jx.numpy.ones(2)
+    return (mark.multiple_results, mark.bind(x, x)[1],
+            str(jx.make_jaxpr(lambda x: mark.bind(x, x))(1.0)))
 
 
 # --- rules that change ---
@@ -461,54 +459,46 @@ def own_primitive(jx, name: str):
     return p
 
 
-def test_users_rules_are_called_each_time():
+@in_both
+def test_users_rules_are_called_each_time(jx):
     """They may depend on variables, and may look at values."""
-    def program(jx):
-        p, factor = own_primitive(jx, "scaled"), [1.0]
-        jx.interpreters.ad.defjvp(p, lambda t, x: t * factor[0] * (1 if float(x) > 0 else -1))
-        jx.interpreters.batching.primitive_batchers[p] = lambda args, dims: (
-            p.bind(args[0]) * factor[0], dims[0])
+    p, factor = own_primitive(jx, "scaled"), [1.0]
+    jx.interpreters.ad.defjvp(p, lambda t, x: t * factor[0] * (1 if float(x) > 0 else -1))
+    jx.interpreters.batching.primitive_batchers[p] = lambda args, dims: (
+        p.bind(args[0]) * factor[0], dims[0])
 
-        def results(i):
-            factor[0] = float(i)
-            x = jx.numpy.float32(1.5 - i % 3)
-            return (jx.grad(p.bind)(x), jx.jvp(p.bind, (x,), (x,)),
-                    jx.vmap(p.bind)(jx.numpy.ones(3)))
+    def results(i):
+        factor[0] = float(i)
+        x = jx.numpy.float32(1.5 - i % 3)
+        return (jx.grad(p.bind)(x), jx.jvp(p.bind, (x,), (x,)),
+                jx.vmap(p.bind)(jx.numpy.ones(3)))
 
-        return lambda: [results(i) for i in range(9)]
-
-    both(program)
+    return [results(i) for i in range(9)]
 
 
-def test_users_transpose_rules_are_called_each_time():
-    def program(jx):
-        p, factor = own_primitive(jx, "linear"), [1.0]
-        jx.interpreters.ad.deflinear(p, lambda ct: [ct * factor[0]])
+@in_both
+def test_users_transpose_rules_are_called_each_time(jx):
+    p, factor = own_primitive(jx, "linear"), [1.0]
+    jx.interpreters.ad.deflinear(p, lambda ct: [ct * factor[0]])
 
-        def gradient(i):
-            factor[0] = float(i)
-            return jx.grad(lambda x: jx.numpy.sin(p.bind(x) * x))(jx.numpy.float32(0.5))
+    def gradient(i):
+        factor[0] = float(i)
+        return jx.grad(lambda x: jx.numpy.sin(p.bind(x) * x))(jx.numpy.float32(0.5))
 
-        return lambda: [gradient(i) for i in range(9)]
-
-    both(program)
+    return [gradient(i) for i in range(9)]
 
 
-def test_rules_can_be_replaced():
-    def program(jx):
-        def f():
-            p, x = own_primitive(jx, "replaced"), jx.numpy.float32(1.0)
-            outs = []
-            for factor in 1.0, 10.0:
-                jx.interpreters.ad.defjvp(p, lambda t, x, factor=factor: t * factor)
-                jx.interpreters.batching.primitive_batchers[p] = lambda args, dims, factor=factor: (
-                    p.bind(args[0]) * factor, dims[0])
-                outs += [jx.grad(p.bind)(x) for _ in range(3)]
-                outs += [jx.vmap(p.bind)(jx.numpy.ones(3)) for _ in range(3)]
-            return outs
-        return f
-
-    both(program)
+@in_both
+def test_rules_can_be_replaced(jx):
+    p, x = own_primitive(jx, "replaced"), jx.numpy.float32(1.0)
+    outs = []
+    for factor in 1.0, 10.0:
+        jx.interpreters.ad.defjvp(p, lambda t, x, factor=factor: t * factor)
+        jx.interpreters.batching.primitive_batchers[p] = lambda args, dims, factor=factor: (
+            p.bind(args[0]) * factor, dims[0])
+        outs += [jx.grad(p.bind)(x) for _ in range(3)]
+        outs += [jx.vmap(p.bind)(jx.numpy.ones(3)) for _ in range(3)]
+    return outs
 
 
 @pytest.mark.parametrize("table", ["primitive_jvps", "primitive_transposes"])

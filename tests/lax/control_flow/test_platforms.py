@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 from minijax.runtime.platforms import lowered_for
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.float32(1.5)
 VECTOR = np.arange(3, dtype=np.float32)
@@ -74,16 +74,14 @@ def test_jaxprs_of_derivatives(name):
     both(lambda m: lambda: str(m.make_jaxpr(m.checkpoint(m.grad(PROGRAMS[name](m))))(X)))
 
 
-def test_other_transformations():
-    def program(m):
-        checkify = importlib.import_module(f"{m.__name__}.experimental.checkify")
-        f = lambda x: m.lax.platform_dependent(x, cpu=m.numpy.log, default=m.numpy.sin)
-        errors = checkify.checkify(m.jit(f), errors=checkify.float_checks)
-        jaxpr = str(m.make_jaxpr(lambda x: errors(x)[1])(X))
-        return (errors(-X)[0].get() is not None, m.linearize(m.jit(f), X)[1](X),
-                "branches_platforms=(('cpu',), None)" in jaxpr)
-
-    both(lambda m: lambda: program(m))
+@in_both
+def test_other_transformations(m):
+    checkify = importlib.import_module(f"{m.__name__}.experimental.checkify")
+    f = lambda x: m.lax.platform_dependent(x, cpu=m.numpy.log, default=m.numpy.sin)
+    errors = checkify.checkify(m.jit(f), errors=checkify.float_checks)
+    jaxpr = str(m.make_jaxpr(lambda x: errors(x)[1])(X))
+    return (errors(-X)[0].get() is not None, m.linearize(m.jit(f), X)[1](X),
+            "branches_platforms=(('cpu',), None)" in jaxpr)
 
 
 def test_the_branch_is_that_of_the_platform():

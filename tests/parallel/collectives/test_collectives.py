@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.oracle import both, jaxpr_text, subject
+from tests.oracle import both, in_both, jaxpr_text, subject
 
 # What one of four instances does with its `x`, of shape (4, 2).
 COLLECTIVES = {
@@ -55,17 +55,15 @@ def test_values_eagerly_and_compiled(name):
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_jaxprs_with_the_axis_mapped_and_with_the_axis_only_named(name):
-    def jaxprs(jx):
-        def f(x):
-            return COLLECTIVES[name](jx.lax, x)
+@in_both
+def test_jaxprs_with_the_axis_mapped_and_with_the_axis_only_named(jx, name):
+    def f(x):
+        return COLLECTIVES[name](jx.lax, x)
 
-        return lambda: (jx.make_jaxpr(mapped(jx, name))(X),
-                        jx.make_jaxpr(f, axis_env=ENV)(X[0]),
-                        jx.make_jaxpr(jx.vmap(f), axis_env=ENV)(X),
-                        jx.make_jaxpr(jx.vmap(f, axis_name="j"), axis_env=ENV)(X))
-
-    both(jaxprs)
+    return (jx.make_jaxpr(mapped(jx, name))(X),
+            jx.make_jaxpr(f, axis_env=ENV)(X[0]),
+            jx.make_jaxpr(jx.vmap(f), axis_env=ENV)(X),
+            jx.make_jaxpr(jx.vmap(f, axis_name="j"), axis_env=ENV)(X))
 
 
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES if n not in WRONG_TRANSPOSE])
@@ -90,19 +88,17 @@ def test_derivatives(name):
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES
                                   if n not in WRONG_TRANSPOSE + NO_DERIVATIVE
                                   and "tree" not in n])
-def test_the_transpose_of_each_in_a_jaxpr(name):
+@in_both
+def test_the_transpose_of_each_in_a_jaxpr(jx, name):
     """The axis is only named, so that the collective stays what it is."""
-    def transposed(jx):
-        def f(x):
-            out, f_vjp = jx.vjp(lambda x: COLLECTIVES[name](jx.lax, x), x)
-            return f_vjp(out)
+    def f(x):
+        out, f_vjp = jx.vjp(lambda x: COLLECTIVES[name](jx.lax, x), x)
+        return f_vjp(out)
 
-        def grads(x):  # each instance has its own loss
-            return jx.grad(lambda x: jx.numpy.sum(COLLECTIVES[name](jx.lax, x) ** 2))(x)
+    def grads(x):  # each instance has its own loss
+        return jx.grad(lambda x: jx.numpy.sum(COLLECTIVES[name](jx.lax, x) ** 2))(x)
 
-        return lambda: (jx.make_jaxpr(f, axis_env=ENV)(X[0]), jx.vmap(grads, axis_name="i")(X))
-
-    both(transposed)
+    return (jx.make_jaxpr(f, axis_env=ENV)(X[0]), jx.vmap(grads, axis_name="i")(X))
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
@@ -333,23 +329,21 @@ def test_pmax_has_no_derivative_and_pcast_belongs_to_a_mesh():
     both(lambda jx: lambda x: jx.lax.pcast(x, "i", to="varying"), X)
 
 
-def test_groups_stay_in_the_equation():
-    def program(jx):
-        lax, groups = jx.lax, [[0, 1], [2, 3]]
+@in_both
+def test_groups_stay_in_the_equation(jx):
+    lax, groups = jx.lax, [[0, 1], [2, 3]]
 
-        def f(x):
-            return (lax.psum(x, "i", axis_index_groups=groups),
-                    lax.pmean(x, "i", axis_index_groups=groups),
-                    lax.psum(1, "i", axis_index_groups=groups),
-                    lax.pmin(x, "i", axis_index_groups=groups),
-                    lax.all_gather(x, "i", axis_index_groups=groups),
-                    lax.psum_scatter(x[:2], "i", axis_index_groups=groups),
-                    lax.all_to_all(x[:2], "i", 0, 0, axis_index_groups=groups),
-                    lax.pswapaxes(x[:2], "i", 0, axis_index_groups=groups))
+    def f(x):
+        return (lax.psum(x, "i", axis_index_groups=groups),
+                lax.pmean(x, "i", axis_index_groups=groups),
+                lax.psum(1, "i", axis_index_groups=groups),
+                lax.pmin(x, "i", axis_index_groups=groups),
+                lax.all_gather(x, "i", axis_index_groups=groups),
+                lax.psum_scatter(x[:2], "i", axis_index_groups=groups),
+                lax.all_to_all(x[:2], "i", 0, 0, axis_index_groups=groups),
+                lax.pswapaxes(x[:2], "i", 0, axis_index_groups=groups))
 
-        return lambda: jx.make_jaxpr(f, axis_env=ENV)(X[0])
-
-    both(program)
+    return jx.make_jaxpr(f, axis_env=ENV)(X[0])
 
 
 # --- through other primitives -----------------------------------------------------------------

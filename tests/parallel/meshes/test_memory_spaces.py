@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.text import jaxpr_text
 
 X = np.arange(16, dtype=np.float32).reshape(8, 2)
@@ -121,20 +121,15 @@ jax.jit(lambda a: a, out_shardings=s.with_memory_kind("pinned_host"), donate_arg
 
 @pytest.mark.filterwarnings("ignore:Some donated")
 @pytest.mark.parametrize("row", DONATIONS)
-def test_donations(row):
+@in_both
+def test_donations(library, row):
     """No memory of the devices is given to a result in the memory of the host."""
-    def program(library):
-        def run():
-            known = words(library)
-            known["s"] = known["by_xla"].sharding
-            f, where = eval(row, known)
-            x = library.device_put(X, where)
-            outs = library.tree.leaves(f(x))
-            return x.is_deleted(), [(out.sharding.memory_kind, np.asarray(out)) for out in outs]
-
-        return run
-
-    both(program)
+    known = words(library)
+    known["s"] = known["by_xla"].sharding
+    f, where = eval(row, known)
+    x = library.device_put(X, where)
+    outs = library.tree.leaves(f(x))
+    return x.is_deleted(), [(out.sharding.memory_kind, np.asarray(out)) for out in outs]
 
 
 @pytest.mark.parametrize("where", [

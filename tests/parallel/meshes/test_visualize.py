@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax as mj
-from tests.oracle import both, jax
+from tests.oracle import both, in_both, jax
 
 SHAPES = [(8, 8), (8, 16), (16, 8), (8,), (64,), (8, 800), (800, 8)]
 SPECS = [("x", "y"), ("x",), (None, "y"), (), (("x", "y"),), (("y", "x"),), (None, ("y", "x"))]
@@ -144,21 +144,17 @@ def test_inspecting_a_program_on_one_device(device):
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 @pytest.mark.parametrize("jit", [False, True])
-def test_visualize_array_sharding(spec, jit):
-    def program(library):
-        def run():
-            def show(x):
-                library.debug.visualize_array_sharding(x, scale=0.5)
-                return x
+@in_both
+def test_visualize_array_sharding(library, spec, jit):
+    def show(x):
+        library.debug.visualize_array_sharding(x, scale=0.5)
+        return x
 
-            types = (library.sharding.AxisType.Auto,) * 2
-            sharding = library.NamedSharding(
-                library.make_mesh((4, 2), ("x", "y"), types), library.P(*spec))
-            x = library.device_put(np.ones((8, 8), np.float32), sharding)
-            return printed(library.jit(show) if jit else show, x)
-        return run
-
-    both(program)
+    types = (library.sharding.AxisType.Auto,) * 2
+    sharding = library.NamedSharding(
+        library.make_mesh((4, 2), ("x", "y"), types), library.P(*spec))
+    x = library.device_put(np.ones((8, 8), np.float32), sharding)
+    return printed(library.jit(show) if jit else show, x)
 
 
 @pytest.mark.parametrize("value", [1.0, np.ones(3, np.float32)], ids=["number", "NumPy"])

@@ -12,7 +12,7 @@ import pytest
 
 import minijax
 from minijax import settings
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.parallel.placement_programs import same, surroundings, told
 
 PUTS = """
@@ -443,15 +443,10 @@ lax.scan(lambda c, x: (c + x, c), 0.0, put(x, d[3]))
 
 
 @pytest.mark.parametrize("text", WITHOUT_JIT)
-def test_without_jit(text):
-    def program(jx):
-        def run():
-            with jx.disable_jit():
-                return told(jx, eval(text, surroundings(jx)))
-
-        return run
-
-    both(program)
+@in_both
+def test_without_jit(jx, text):
+    with jx.disable_jit():
+        return told(jx, eval(text, surroundings(jx)))
 
 
 def test_caches_are_cleared():

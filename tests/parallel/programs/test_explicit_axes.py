@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -94,14 +94,10 @@ lies(within(auto, jax.jit(explicit_axes(lambda x: x * 2, in_sharding=P("x"))), X
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_explicit_axes(row):
-    def program(library):
-        def run():
-            value = eval(row, words(library))
-            return value if hasattr(value, "dtype") else repr(value)
-        return run
-
-    both(program)
+@in_both
+def test_explicit_axes(library, row):
+    value = eval(row, words(library))
+    return value if hasattr(value, "dtype") else repr(value)
 
 
 def test_manual_axes_stay_manual():

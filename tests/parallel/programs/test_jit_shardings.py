@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, oracle
+from tests.oracle import both, in_both, oracle
 from tests.parallel.placement_programs import same
 
 PROGRAMS = {
@@ -247,16 +247,14 @@ def lowered(jx, name):
 
 
 @pytest.mark.parametrize("name", LOWERED)
-def test_stages_tell_shardings(name):
-    def program(jx):
-        compiled = lowered(jx, name).compile()
-        args, results = compiled.in_avals, compiled.out_info
-        if name == "unread":
-            args = ((None, args[0][1]), {})
-        return lambda: (jx.tree.map(_told, args, compiled.input_shardings),
-                        jx.tree.map(_told, results, compiled.output_shardings))
-
-    both(program)
+@in_both
+def test_stages_tell_shardings(jx, name):
+    compiled = lowered(jx, name).compile()
+    args, results = compiled.in_avals, compiled.out_info
+    if name == "unread":
+        args = ((None, args[0][1]), {})
+    return (jx.tree.map(_told, args, compiled.input_shardings),
+            jx.tree.map(_told, results, compiled.output_shardings))
 
 
 def _told(aval, sharding):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 from tests.parallel.placement_programs import same, surroundings, told
 
 FUNCTIONS = {
@@ -60,12 +60,10 @@ lax.scan(lambda c, _: (f(c), None), x2, None, length=2)[0]
 lax.cond(True, o, i, x2)
 lax.while_loop(lambda c: (c < 9).all(), o, x2)
 """.strip().splitlines())  # fmt: skip
-def test_the_jaxpr(program):
-    def of(jx):
-        env = names(jx)
-        return lambda: jx.make_jaxpr(eval(f"lambda x2: {program}", env))(env["x2"])
-
-    both(of)
+@in_both
+def test_the_jaxpr(jx, program):
+    env = names(jx)
+    return jx.make_jaxpr(eval(f"lambda x2: {program}", env))(env["x2"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -98,11 +96,9 @@ jax.jit(jax.vmap(f, in_axes=2, spmd_axis_name='x'))(jnp.ones((8, 2, 4)))
 jax.jit(jax.vmap(f, in_axes=2, spmd_axis_name='y'))(jnp.ones((8, 2, 4)))
 jax.jit(jax.vmap(one, spmd_axis_name='y'))(x2)
 """.strip().splitlines())  # fmt: skip
-def test_what_it_computes_and_where(program):
-    def of(jx):
-        return lambda: told(jx, eval(program, names(jx)))
-
-    both(of)
+@in_both
+def test_what_it_computes_and_where(jx, program):
+    return told(jx, eval(program, names(jx)))
 
 
 MIXED = ("(lambda m: jax.jit(lambda a: jax.jit(lambda a: a * 2, out_shardings=NS(m, P({spec})))(a)"

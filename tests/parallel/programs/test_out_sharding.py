@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import in_both
 from tests.oracle.text import jaxpr_text
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -147,13 +147,9 @@ CASES = [*[(row, "mesh") for row in ROWS], *[(row, None) for row in WITHOUT_A_ME
 
 
 @pytest.mark.parametrize("row, mesh", CASES)
-def test_rows(row, mesh):
-    def program(library):
-        def run():
-            names = words(library)
-            with library.set_mesh(names[mesh]) if mesh else contextlib.nullcontext():
-                out = eval(row, names)
-                return out if hasattr(out, "devices") else str(out)
-        return run
-
-    both(program)
+@in_both
+def test_rows(library, row, mesh):
+    names = words(library)
+    with library.set_mesh(names[mesh]) if mesh else contextlib.nullcontext():
+        out = eval(row, names)
+        return out if hasattr(out, "devices") else str(out)

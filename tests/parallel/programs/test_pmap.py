@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("f")
 Y = np.random.default_rng(1).normal(size=(2, 4, 3)).astype("f")
@@ -116,16 +116,11 @@ def test_jaxprs():
     both(program)
 
 
-def test_donated_arguments_are_gone():
-    def program(jx):
-        def run():
-            x = jx.pmap(lambda x: x)(X)
-            y = jx.pmap(lambda x: x + 1, donate_argnums=0)(x)
-            return x.is_deleted(), y.is_deleted()
-
-        return run
-
-    both(program)
+@in_both
+def test_donated_arguments_are_gone(jx):
+    x = jx.pmap(lambda x: x)(X)
+    y = jx.pmap(lambda x: x + 1, donate_argnums=0)(x)
+    return x.is_deleted(), y.is_deleted()
 
 
 def test_errors_name_the_argument_and_tell_what_to_do():

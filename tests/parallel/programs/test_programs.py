@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(16).reshape(8, 2)
 
@@ -95,15 +95,11 @@ jax.jit(lambda x: (jax.debug.print("{}", x, ordered=True), x)[1])(put(line, "x")
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_rows(row):
-    def program(library):
-        def run():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return eval(row, words(library))
-        return run
-
-    both(program)
+@in_both
+def test_rows(library, row):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eval(row, words(library))
 
 
 @pytest.mark.parametrize("row", REFUSED)
@@ -131,74 +127,54 @@ def other_axes(library, mesh, **types):
 
 
 @pytest.mark.parametrize("spec", ["P(None, None)", "P('y', None)", "P(None, 'y')"])
-def test_a_result_lies_over_axes_of_the_types_that_a_part_of_the_program_gave_them(spec):
-    def program(library):
-        def run():
-            mesh = library.make_mesh((4, 2), ("x", "y"))
+@in_both
+def test_a_result_lies_over_axes_of_the_types_that_a_part_of_the_program_gave_them(library, spec):
+    mesh = library.make_mesh((4, 2), ("x", "y"))
 
-            def f(x):
-                with other_axes(library, mesh, x="Auto"):
-                    return library.reshard(x, eval(spec, {"P": library.P})) * 2, x
+    def f(x):
+        with other_axes(library, mesh, x="Auto"):
+            return library.reshard(x, eval(spec, {"P": library.P})) * 2, x
 
-            with library.set_mesh(mesh):
-                outs = library.jit(f)(library.device_put(X, library.P("x", "y")))
-            return [(str(library.typeof(out)), str(out.sharding), np.asarray(out)) for out in outs]
-
-        return run
-
-    both(program)
+    with library.set_mesh(mesh):
+        outs = library.jit(f)(library.device_put(X, library.P("x", "y")))
+    return [(str(library.typeof(out)), str(out.sharding), np.asarray(out)) for out in outs]
 
 
-def test_results_lie_on_a_mesh_of_one_device():
-    def program(library):
-        def run():
-            jnp = library.numpy
-            with library.set_mesh(library.make_mesh((1,), ("x",))):
-                outs = [jnp.ones(2), jnp.ones(2) + 1, jnp.sin(jnp.ones(2)), jnp.array(2),
-                        jnp.arange(3), library.grad(lambda x: x.sum())(jnp.ones(2)),
-                        library.random.normal(library.random.key(0), (3,)),
-                        jnp.zeros((2, 2)).at[0].set(1), jnp.asarray(np.ones(2)),
-                        library.jit(lambda x: x * 2)(jnp.ones(2)),
-                        library.device_put(np.ones(2), library.P("x")) + 1]
-            outs.append(outs[0] + 1)
-            return [(out.committed, str(out.sharding), np.asarray(out)) for out in outs]
-
-        return run
-
-    both(program)
+@in_both
+def test_results_lie_on_a_mesh_of_one_device(library):
+    jnp = library.numpy
+    with library.set_mesh(library.make_mesh((1,), ("x",))):
+        outs = [jnp.ones(2), jnp.ones(2) + 1, jnp.sin(jnp.ones(2)), jnp.array(2),
+                jnp.arange(3), library.grad(lambda x: x.sum())(jnp.ones(2)),
+                library.random.normal(library.random.key(0), (3,)),
+                jnp.zeros((2, 2)).at[0].set(1), jnp.asarray(np.ones(2)),
+                library.jit(lambda x: x * 2)(jnp.ones(2)),
+                library.device_put(np.ones(2), library.P("x")) + 1]
+    outs.append(outs[0] + 1)
+    return [(out.committed, str(out.sharding), np.asarray(out)) for out in outs]
 
 
-def test_new_arrays_lie_on_the_mesh_in_force():
-    def program(library):
-        def run():
-            jnp, types = library.numpy, library.sharding.AxisType
-            mesh = library.make_mesh((8,), ("x",))
-            with library.set_mesh(mesh):
-                with library.sharding.use_abstract_mesh(library.sharding.AbstractMesh((8,), "y")):
-                    other = jnp.arange(8)
-                with other_axes(library, mesh, x="Auto"):
-                    auto = jnp.arange(8) + 1
-                with library.set_mesh(library.make_mesh((8,), ("x",), (types.Auto,))):
-                    inner = jnp.ones(8)
-                split = library.NamedSharding(mesh.abstract_mesh, library.P("x"))
-                struct = library.ShapeDtypeStruct((8,), np.float32, sharding=split)
-                outs = other, auto, jnp.zeros_like(struct), *library.jit(lambda x, y: (x, y))(
-                    library.device_put(np.ones(8), library.P("x")), inner)
-            return [(str(out.sharding), np.asarray(out)) for out in outs]
-
-        return run
-
-    both(program)
+@in_both
+def test_new_arrays_lie_on_the_mesh_in_force(library):
+    jnp, types = library.numpy, library.sharding.AxisType
+    mesh = library.make_mesh((8,), ("x",))
+    with library.set_mesh(mesh):
+        with library.sharding.use_abstract_mesh(library.sharding.AbstractMesh((8,), "y")):
+            other = jnp.arange(8)
+        with other_axes(library, mesh, x="Auto"):
+            auto = jnp.arange(8) + 1
+        with library.set_mesh(library.make_mesh((8,), ("x",), (types.Auto,))):
+            inner = jnp.ones(8)
+        split = library.NamedSharding(mesh.abstract_mesh, library.P("x"))
+        struct = library.ShapeDtypeStruct((8,), np.float32, sharding=split)
+        outs = other, auto, jnp.zeros_like(struct), *library.jit(lambda x, y: (x, y))(
+            library.device_put(np.ones(8), library.P("x")), inner)
+    return [(str(out.sharding), np.asarray(out)) for out in outs]
 
 
-def test_a_copy_of_a_placed_array_outlives_it():
-    def program(library):
-        def run():
-            x = library.device_put(X, library.devices()[1])
-            other = copy.deepcopy(x)
-            x.delete()
-            return np.asarray(other), str(other.sharding)
-
-        return run
-
-    both(program)
+@in_both
+def test_a_copy_of_a_placed_array_outlives_it(library):
+    x = library.device_put(X, library.devices()[1])
+    other = copy.deepcopy(x)
+    x.delete()
+    return np.asarray(other), str(other.sharding)

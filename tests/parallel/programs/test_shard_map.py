@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 from tests.parallel.collectives.test_collectives_on_devices import loss, mesh
 
 X = (np.random.default_rng(0).normal(size=(8, 4)) / 2).astype("f")
@@ -69,38 +69,30 @@ def test_transformations(name, check_vma):
 
 
 @CHECKS
-def test_jaxprs(check_vma):
-    def program(jx):
-        f = product_sum(jx, check_vma=check_vma)
-        weights, b = jx.numpy.arange(4.0), jx.numpy.asarray(B)
+@in_both
+def test_jaxprs(jx, check_vma):
+    f = product_sum(jx, check_vma=check_vma)
+    weights, b = jx.numpy.arange(4.0), jx.numpy.asarray(B)
 
-        def closed_over(x, v):
-            return shard_map(jx, lambda a: jx.lax.psum(a * weights * v, "i").sum(1), "P('i')",
-                             "P(None)", check_vma=check_vma)(x)
+    def closed_over(x, v):
+        return shard_map(jx, lambda a: jx.lax.psum(a * weights * v, "i").sum(1), "P('i')",
+                         "P(None)", check_vma=check_vma)(x)
 
-        return lambda: (jx.make_jaxpr(f)(X, B), jx.make_jaxpr(jx.vmap(f, (0, None)))(
-            X[None], B), jx.make_jaxpr(lambda x: jx.jvp(f, (x, b), (x, b)))(X),
-            jx.make_jaxpr(closed_over)(X, weights))
-
-    both(program)
+    return (jx.make_jaxpr(f)(X, B), jx.make_jaxpr(jx.vmap(f, (0, None)))(
+        X[None], B), jx.make_jaxpr(lambda x: jx.jvp(f, (x, b), (x, b)))(X),
+        jx.make_jaxpr(closed_over)(X, weights))
 
 
 @CHECKS
-def test_the_jaxpr_of_a_gradient_has_two(check_vma):
+@in_both
+def test_the_jaxpr_of_a_gradient_has_two(jx, check_vma):
     """Residuals leave the devices: what differs is put side by side, scalars with a dimension."""
-    def program(jx):
-        def f(a):
-            return jx.lax.psum(jx.numpy.exp(a).sum() * jx.numpy.sin(a.sum()), "i")
+    def f(a):
+        return jx.lax.psum(jx.numpy.exp(a).sum() * jx.numpy.sin(a.sum()), "i")
 
-        mapped = shard_map(jx, f, "P('i')", "P()", check_vma=check_vma)
-
-        def texts():
-            lines = str(jx.make_jaxpr(lambda x: jx.vjp(mapped, x)[1](2.0))(X)).split("\n")
-            return [line.strip() for line in lines if "specs" in line or " psum" in line]
-
-        return texts
-
-    both(program)
+    mapped = shard_map(jx, f, "P('i')", "P()", check_vma=check_vma)
+    lines = str(jx.make_jaxpr(lambda x: jx.vjp(mapped, x)[1](2.0))(X)).split("\n")
+    return [line.strip() for line in lines if "specs" in line or " psum" in line]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -154,27 +146,21 @@ def test_bodies(name, check_vma):
 @CHECKS
 @pytest.mark.parametrize("policy", [
     "save_only_these_names('s')", "everything_saveable", "nothing_saveable", "dots_saveable"])
-def test_checkpoint_around_it_asks_the_policy_for_what_is_inside(policy, check_vma):
+@in_both
+def test_checkpoint_around_it_asks_the_policy_for_what_is_inside(jx, policy, check_vma):
     """What is done again, and what is not: counted in the jaxpr of the gradient."""
-    def program(jx):
-        name = import_module(f"{jx.__name__}.ad_checkpoint").checkpoint_name
+    name = import_module(f"{jx.__name__}.ad_checkpoint").checkpoint_name
 
-        def body(x):
-            y = jx.numpy.cos(jx.numpy.sin(x) @ x.T)
-            return jx.lax.psum(jx.numpy.exp(y) * name(jx.numpy.tanh(y.sum()), "s"), "i")
+    def body(x):
+        y = jx.numpy.cos(jx.numpy.sin(x) @ x.T)
+        return jx.lax.psum(jx.numpy.exp(y) * name(jx.numpy.tanh(y.sum()), "s"), "i")
 
-        f = shard_map(jx, body, "P('i')", "P()", check_vma=check_vma)
-        g = jx.checkpoint(lambda x: f(jx.numpy.sin(x)).sum(),
-                          policy=eval(f"jx.checkpoint_policies.{policy}", {"jx": jx}))
-
-        def run():
-            text = str(jx.make_jaxpr(jx.grad(g))(X))
-            names = "sin", "cos", "exp", "tanh", "dot_general"
-            return [text.count(f" = {name}") for name in names], jx.jit(jx.grad(g))(X)
-
-        return run
-
-    both(program)
+    f = shard_map(jx, body, "P('i')", "P()", check_vma=check_vma)
+    g = jx.checkpoint(lambda x: f(jx.numpy.sin(x)).sum(),
+                      policy=eval(f"jx.checkpoint_policies.{policy}", {"jx": jx}))
+    text = str(jx.make_jaxpr(jx.grad(g))(X))
+    names = "sin", "cos", "exp", "tanh", "dot_general"
+    return [text.count(f" = {name}") for name in names], jx.jit(jx.grad(g))(X)
 
 
 def test_custom_vjp():
@@ -190,15 +176,13 @@ def test_custom_vjp():
     both(program, X)
 
 
-def test_keys():
-    def program(jx):
-        def f(key):
-            own = jx.random.fold_in(key, jx.lax.axis_index("i"))
-            return jx.random.normal(own, (2,))
+@in_both
+def test_keys(jx):
+    def f(key):
+        own = jx.random.fold_in(key, jx.lax.axis_index("i"))
+        return jx.random.normal(own, (2,))
 
-        return lambda: shard_map(jx, f, "P()", "P('i')")(jx.random.key(0))
-
-    both(program)
+    return shard_map(jx, f, "P()", "P('i')")(jx.random.key(0))
 
 
 def test_callbacks_are_called_on_each_device():
@@ -232,22 +216,17 @@ def test_nested():
     both(program, X)
 
 
-def test_a_print_shows_the_values_on_all_devices():
-    def program(jx):
-        def f(x):
-            total = jx.lax.psum(x, "i")
-            print(x, total, jx.typeof(x))
-            return total
+@in_both
+def test_a_print_shows_the_values_on_all_devices(jx):
+    def f(x):
+        total = jx.lax.psum(x, "i")
+        print(x, total, jx.typeof(x))
+        return total
 
-        def run():
-            with contextlib.redirect_stdout(io.StringIO()) as printed:
-                out = shard_map(jx, f, "P('i', 'j')", "P(None, 'j')", mesh=mesh(jx, 2, 2))(X)
-                jx.jit(shard_map(jx, f, "P('i', 'j')", "P(None, 'j')", mesh=mesh(jx, 2, 2)))(X)
-            return out, printed.getvalue()
-
-        return run
-
-    both(program)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        out = shard_map(jx, f, "P('i', 'j')", "P(None, 'j')", mesh=mesh(jx, 2, 2))(X)
+        jx.jit(shard_map(jx, f, "P('i', 'j')", "P(None, 'j')", mesh=mesh(jx, 2, 2)))(X)
+    return out, printed.getvalue()
 
 
 # ----------------------------------------------------------------------------------------------
@@ -338,53 +317,42 @@ def test_structs_of_foreign_axes():
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-def test_a_loop_starts_with_zeros_of_the_type_of_its_body(jitted):
-    def program(jx):
-        def body(x):
-            zeros = jx.numpy.zeros_like(jx.eval_shape(lambda x: x * x, x[0]))
-            return jx.lax.scan(lambda total, x: (total + x * x, None), zeros, x)[0]
+@in_both
+def test_a_loop_starts_with_zeros_of_the_type_of_its_body(jx, jitted):
+    def body(x):
+        zeros = jx.numpy.zeros_like(jx.eval_shape(lambda x: x * x, x[0]))
+        return jx.lax.scan(lambda total, x: (total + x * x, None), zeros, x)[0]
 
-        mapped = shard_map(jx, body, "P('i', 'j')", "P(('i', 'j'))")
-        return lambda: (jx.jit(mapped) if jitted else mapped)(X)
-
-    both(program)
+    mapped = shard_map(jx, body, "P('i', 'j')", "P(('i', 'j'))")
+    return (jx.jit(mapped) if jitted else mapped)(X)
 
 
-def test_the_mesh_in_force():
-    def program(jx):
-        def run():
-            with jx.set_mesh(mesh(jx, 4, 2)):
-                f = shard_map(jx, lambda x: jx.lax.psum(x, "i"), "P('i', 'j')", "P(None, 'j')",
-                              mesh=None)
-                g = jx.smap(lambda x: jx.lax.psum(x, "i"), in_axes=0, out_axes=None,
-                            axis_name="i")
-                return jx.make_jaxpr(f)(X), f(X), jx.jit(f)(X), jx.grad(loss(jx, f))(X), g(X)
-
-        return run
-
-    both(program)
+@in_both
+def test_the_mesh_in_force(jx):
+    with jx.set_mesh(mesh(jx, 4, 2)):
+        f = shard_map(jx, lambda x: jx.lax.psum(x, "i"), "P('i', 'j')", "P(None, 'j')",
+                      mesh=None)
+        g = jx.smap(lambda x: jx.lax.psum(x, "i"), in_axes=0, out_axes=None,
+                    axis_name="i")
+        return jx.make_jaxpr(f)(X), f(X), jx.jit(f)(X), jx.grad(loss(jx, f))(X), g(X)
 
 
-def test_arguments_that_lie_elsewhere_are_brought():
-    def program(jx):
-        f = product_sum(jx)
-        other = jx.sharding.NamedSharding(mesh(jx, 8), jx.P("i"))
-        turned = mesh(jx, 2, 4).devices.T
-        along = jx.sharding.NamedSharding(jx.sharding.Mesh(turned, ("a", "b")), jx.P("b"))
-        return lambda: (jx.jit(f)(jx.device_put(X, other), B), f(jx.device_put(X, other), B),
-                        jx.jit(f)(jx.device_put(X, along), B))
-
-    both(program)
+@in_both
+def test_arguments_that_lie_elsewhere_are_brought(jx):
+    f = product_sum(jx)
+    other = jx.sharding.NamedSharding(mesh(jx, 8), jx.P("i"))
+    turned = mesh(jx, 2, 4).devices.T
+    along = jx.sharding.NamedSharding(jx.sharding.Mesh(turned, ("a", "b")), jx.P("b"))
+    return (jx.jit(f)(jx.device_put(X, other), B), f(jx.device_put(X, other), B),
+            jx.jit(f)(jx.device_put(X, along), B))
 
 
-def test_one_device():
-    def program(jx):
-        one = jx.sharding.Mesh(np.array(jx.devices()[:1]), ("i",))
-        f = shard_map(jx, lambda x: jx.lax.psum(x * (1 + jx.lax.axis_index("i")), "i"), "P('i')",
-                      "P()", mesh=one)
-        return lambda: (f(X), jx.grad(loss(jx, f))(X))
-
-    both(program)
+@in_both
+def test_one_device(jx):
+    one = jx.sharding.Mesh(np.array(jx.devices()[:1]), ("i",))
+    f = shard_map(jx, lambda x: jx.lax.psum(x * (1 + jx.lax.axis_index("i")), "i"), "P('i')",
+                  "P()", mesh=one)
+    return (f(X), jx.grad(loss(jx, f))(X))
 
 
 @pytest.mark.parametrize("row", [
@@ -434,26 +402,22 @@ def test_errors_name_the_argument_and_tell_what_to_do():
         shard_map(jx, lambda x: jx.lax.psum(x, "nowhere"), "P('i')", "P('i')")(X)
 
 
-def test_without_specs_arrays_are_taken_as_they_lie():
+@in_both
+def test_without_specs_arrays_are_taken_as_they_lie(jx):
     """JAX finds it in their types, minijax in the arrays, as far as it can."""
-    def program(jx):
-        explicit = jx.make_mesh((4, 2), ("i", "j"))
-        x = jx.device_put(X, jx.sharding.NamedSharding(explicit, jx.P("i", "j")))
-        f = jx.shard_map(lambda x, w: jx.lax.psum(x @ w[:2], ("i", "j")), mesh=explicit,
-                         out_specs=jx.P())
-        w = jx.device_put(W, jx.sharding.NamedSharding(explicit, jx.P(None, None)))
-        return lambda: (f(x, w), jx.jit(f)(x, w))
-
-    both(program)
+    explicit = jx.make_mesh((4, 2), ("i", "j"))
+    x = jx.device_put(X, jx.sharding.NamedSharding(explicit, jx.P("i", "j")))
+    f = jx.shard_map(lambda x, w: jx.lax.psum(x @ w[:2], ("i", "j")), mesh=explicit,
+                     out_specs=jx.P())
+    w = jx.device_put(W, jx.sharding.NamedSharding(explicit, jx.P(None, None)))
+    return (f(x, w), jx.jit(f)(x, w))
 
 
-def test_old_name():
-    def program(jx):
-        old = import_module(f"{jx.__name__}.experimental.shard_map").shard_map
-        return lambda: old(lambda x: jx.lax.psum(x, "i"), mesh(jx, 4), jx.P("i"), jx.P(),
-                           check_rep=False)(X)
-
-    both(program)
+@in_both
+def test_old_name(jx):
+    old = import_module(f"{jx.__name__}.experimental.shard_map").shard_map
+    return old(lambda x: jx.lax.psum(x, "i"), mesh(jx, 4), jx.P("i"), jx.P(),
+               check_rep=False)(X)
 
 
 def test_a_body_is_traced_and_compiled_once():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 from tests.parallel.collectives.test_collectives_on_devices import mesh
 
 V = np.arange(8, dtype=np.float32)
@@ -70,26 +70,20 @@ M = np.arange(32, dtype=np.float32).reshape(4, 8)
 
 
 @pytest.mark.parametrize("row", BATCHES.strip().splitlines())
-def test_split_batches(row):
+@in_both
+def test_split_batches(jx, row):
     """Under `vmap` of a batch that is split, values and shardings of results; `jit` between."""
-    def program(jx):
-        grid, typed = mesh(jx, 4, 2), jx.make_mesh((4, 2), ("i", "j"))
-        scope = words(jx) | {
-            "M": M, "put": lambda x: jx.device_put(x, jx.NamedSharding(grid, jx.P("i", "j"))),
-            "typed": lambda x, *axes: jx.device_put(
-                x, jx.NamedSharding(typed, jx.P(*axes or ("i", "j")))),
-            "apart": jx.shard_map(lambda x: jx.numpy.sin(x.sum()), mesh=grid, in_specs=jx.P("j"),
-                                  out_specs=jx.P(), check_vma=False),
-            "double": jx.shard_map(lambda x: 2 * x, mesh=typed, in_specs=jx.P("j"),
-                                   out_specs=jx.P("j"))}
-
-        def run():
-            out = eval(row, scope)
-            return out, str(out.sharding.spec)
-
-        return run
-
-    both(program)
+    grid, typed = mesh(jx, 4, 2), jx.make_mesh((4, 2), ("i", "j"))
+    scope = words(jx) | {
+        "M": M, "put": lambda x: jx.device_put(x, jx.NamedSharding(grid, jx.P("i", "j"))),
+        "typed": lambda x, *axes: jx.device_put(
+            x, jx.NamedSharding(typed, jx.P(*axes or ("i", "j")))),
+        "apart": jx.shard_map(lambda x: jx.numpy.sin(x.sum()), mesh=grid, in_specs=jx.P("j"),
+                              out_specs=jx.P(), check_vma=False),
+        "double": jx.shard_map(lambda x: 2 * x, mesh=typed, in_specs=jx.P("j"),
+                               out_specs=jx.P("j"))}
+    out = eval(row, scope)
+    return out, str(out.sharding.spec)
 
 
 @pytest.mark.parametrize("returned", ["np.ones(1, 'f')", "lax.psum(g, 'i')", "2 * g",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, oracle
+from tests.oracle import in_both, oracle
 from tests.parallel.placement_programs import same
 
 SPECS = ["'x'", "'y', 'x'", "None, 'y'", "('x', 'y'), None", "", "P.UNCONSTRAINED, 'y'"]
@@ -152,24 +152,19 @@ JAXPRS = {
 
 @pytest.mark.parametrize("spec", [("x",), ("x", "y"), (("x", "y"),), (None, "y")])
 @pytest.mark.parametrize("name", JAXPRS)
-def test_jaxprs(name, spec):
-    def program(jx):
-        mesh = jx.sharding.Mesh(np.array(jx.devices()).reshape(4, 2), ("x", "y"))
-        sharding = jx.NamedSharding(mesh, jx.P(*spec))
-        return lambda: str(JAXPRS[name](jx, lambda a: jx.lax.with_sharding_constraint(a, sharding)))
-
-    both(program)
+@in_both
+def test_jaxprs(jx, name, spec):
+    mesh = jx.sharding.Mesh(np.array(jx.devices()).reshape(4, 2), ("x", "y"))
+    sharding = jx.NamedSharding(mesh, jx.P(*spec))
+    return str(JAXPRS[name](jx, lambda a: jx.lax.with_sharding_constraint(a, sharding)))
 
 
-def test_jaxpr_of_a_spec():
-    def program(jx):
-        mesh = jx.make_mesh((4, 2), ("x", "y"), (jx.sharding.AxisType.Auto,) * 2)
-        with jx.set_mesh(mesh):
-            text = str(jx.make_jaxpr(lambda a: jx.lax.with_sharding_constraint(a, jx.P("y")))(
-                np.ones(8)))
-        return lambda: text
-
-    both(program)
+@in_both
+def test_jaxpr_of_a_spec(jx):
+    mesh = jx.make_mesh((4, 2), ("x", "y"), (jx.sharding.AxisType.Auto,) * 2)
+    with jx.set_mesh(mesh):
+        return str(jx.make_jaxpr(lambda a: jx.lax.with_sharding_constraint(a, jx.P("y")))(
+            np.ones(8)))
 
 
 def test_text():

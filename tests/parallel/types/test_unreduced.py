@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.text import jaxpr_text
 
 A = np.random.default_rng(0).integers(-3, 4, (8, 8)).astype(np.float32)
@@ -280,20 +280,16 @@ text(sm(lambda a: a * 2, R, R), r)
 
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("row", SHARD_MAP)
-def test_shard_map(row):
-    def program(library):
-        def sm(f, in_specs, out_specs, **options):
-            return library.shard_map(f, in_specs=in_specs, out_specs=out_specs, **options)
+@in_both
+def test_shard_map(library, row):
+    def sm(f, in_specs, out_specs, **options):
+        return library.shard_map(f, in_specs=in_specs, out_specs=out_specs, **options)
 
-        def run():
-            spec = library.P
-            with library.set_mesh(library.make_mesh((4,), ("x",))):
-                names = {**words(library, u2=False), "sm": sm, "X": spec("x"),
-                         "U": spec(unreduced={"x"}), "R": spec(reduced={"x"})}
-                return eval(row, names)
-        return run
-
-    both(program)
+    spec = library.P
+    with library.set_mesh(library.make_mesh((4,), ("x",))):
+        names = {**words(library, u2=False), "sm": sm, "X": spec("x"),
+                 "U": spec(unreduced={"x"}), "R": spec(reduced={"x"})}
+        return eval(row, names)
 
 
 def test_shard_map_over_some_axes_is_not_for_summands():
@@ -318,15 +314,11 @@ def test_operations(row, name):
 
 
 @pytest.mark.parametrize("row", PROGRAMS)
-def test_programs(row):
-    def program(library):
-        def run():
-            out = within(library, row)
-            return out if isinstance(out, (tuple, list)) else str(out).replace(
-                ", memory_kind=device", "")
-        return run
-
-    both(program)
+@in_both
+def test_programs(library, row):
+    out = within(library, row)
+    return out if isinstance(out, (tuple, list)) else str(out).replace(
+        ", memory_kind=device", "")
 
 
 # JAX 0.10.2 has other values for these: XLA takes operations whose result is unreduced for ones of
