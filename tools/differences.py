@@ -334,6 +334,8 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.jvp(jnp.arccosh, (-2 + 1j,), (1 + 0j,))[1]",
         "jax.jvp(jnp.sign, (-2 + 1j,), (1 + 0j,))[1]",
         "jax.grad(jnp.exp2)(128.0)",
+        "jax.grad(jax.grad(jnp.hypot))(40.0, 40.0)",
+        "jax.grad(lambda x: jax.scipy.special.polygamma(0, x))(-16.5)",
         "jax.grad(jnp.arccosh)(1e20)", "jax.grad(jax.nn.gelu)(1e20)",
         "jax.grad(jax.grad(jax.nn.log1mexp))(100.0)",
         "jax.grad(jax.scipy.special.log_ndtr)(-1e10)",
@@ -433,6 +435,7 @@ EDGES: dict[str, list[str]] = {
         r"\w+ (eager|jit) .*(acosh|arccosh|sign).* (jvp0|grad|second0|reverse0): \w+",
         r"\w+ (eager|jit) .*(bessel_i1e|i1e|dawsn|erfcx|log_ndtr|gelu|log1mexp|exp2).* "
         r"(jvp0|grad|second0|reverse0): \w+",
+        r"\w+ (eager|jit) jnp\.hypot (jvp\d|grad|second\d|reverse\d): \w+",
         r"\w+ (eager|jit) special\.boxcox(1p)? (jvp\d|grad|second\d|reverse\d): \w+",
         r"\w+ (eager|jit) special\.expi value: nan",
         r"\w+ (eager|jit) .*special\.(exp1|expn).*: (nan|value|subnormal)",

@@ -5,6 +5,7 @@ the wrong one of two one-sided derivatives, or needless work.
 """
 
 import functools
+import math
 import warnings
 
 import numpy as np
@@ -264,9 +265,9 @@ def gelu(x, approximate: bool = True):
     dtype = typeof(x).dtype
     if not approximate:
         return jnp.array(0.5 * x * erfc(-x * np.sqrt(0.5).astype(dtype)), dtype=dtype)
-    factor = np.sqrt(2 / np.pi).astype(dtype)
     # Where x² overflows, 0 times its derivative would be NaN. Far before that, tanh is 1.
     square = jnp.minimum(x * x, 1e4)
+    factor = math.sqrt(2 / math.pi)
     cdf = 0.5 * (1.0 + jnp.tanh(x * (factor + 0.044715 * factor * square)))
     return x * cdf
 

@@ -258,12 +258,13 @@ def hypot(x1, x2, /):
                          "absolute values first (jax.numpy.abs).")
     x1, x2 = lax.abs_(x1), lax.abs_(x2)
     infinite = bitwise.bitwise_or(isposinf(x1), isposinf(x2))
-    x1, x2 = maximum(x1, x2), minimum(x1, x2)
-    zero = constant_like(x1, 0)
-    is_zero = lax.eq(x1, zero)
-    ratio = lax.div(x2, _where(lax.eq(x1, zero), full_like(x1, 1), x1))
-    length = lax.mul(x1, lax.sqrt(add(1, lax.square(ratio))))
-    out = _where(is_zero, x1, length)
+    # Where both are equal, the extremes have no derivative, but the length has.
+    is_less = lax.lt(x1, x2)
+    large, small = _where(is_less, x2, x1), _where(is_less, x1, x2)
+    is_zero = lax.eq(large, constant_like(x1, 0))
+    ratio = lax.div(small, _where(is_zero, full_like(x1, 1), large))
+    length = lax.mul(large, lax.sqrt(add(1, lax.square(ratio))))
+    out = _where(is_zero, maximum(x1, x2), length)
     return _where(infinite, constant_like(out, np.inf), out)
 
 

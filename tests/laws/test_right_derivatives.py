@@ -56,6 +56,8 @@ def test_digamma(x, first, second):
 
 FORMULAS_THAT_OVERFLOW_OR_CANCEL = [  # function, point, first and second derivative
     (lax.exp2, 128.0, 2.35865763e38, 1.63489689e38),
+    (lambda x: jnp.hypot(x, 40.0), 40.0, math.sqrt(0.5), 0.00883883476),
+    (lambda x: special.polygamma(0, x), -16.5, 9.810798, -0.0034572),
     (jnp.arccosh, 1e20, 1e-20, 0.0), (jax.nn.gelu, 1e20, 1.0, 0.0), (jax.nn.gelu, -1e20, 0.0, 0.0),
     (jax.nn.log1mexp, 100.0, 0.0, 0.0), (jax.nn.log1mexp, 1.0, 0.58197671, -0.92067359),
     (special.log_ndtr, -1e4, 1e4, -1.0), (special.log_ndtr, -1e30, 1e30, -1.0),

@@ -20,6 +20,7 @@ OTHER_TEXT = {
     "all pieces are computed and one is selected, where JAX maps a switch": "piecewise",
     "slices, where JAX gathers": r"diagonal|diagflat|diag\((sq|m)|triu_indices_from"
     r"|delete\(x, slice",
+    "the length has a second derivative where both are equal": r"jnp\.hypot",
     "the order of one reshape": r"pad\(n, 1, .linear_ramp|polyder",
     "JAX checks the type only when it compiles": r"arg(max|min)\(c\)",
     "a size that stands for an unknown number": r"where\(b, size",

@@ -11,7 +11,7 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
 from ...core.boundary import public
-from ...core.core import typeof
+from ...core.core import Tracer, typeof
 from ...custom_rules import custom_jvp
 from ...lax import (
     elementwise as lax,
@@ -344,7 +344,10 @@ def polygamma(n, x):
     if not dtypes.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
                          f"{typeof(n).dtype}.")
-    return families.polygamma(*real_args("polygamma", n, x))
+    order, x = real_args("polygamma", n, x)
+    if not isinstance(n, Tracer) and np.ndim(n) == 0 and n == 0:
+        return families.digamma(x)  # whose derivative is right below 0
+    return families.polygamma(order, x)
 
 
 # ----------------------------------------------------------------------------------------------
