@@ -24,6 +24,7 @@ GROUPS = {
     "minijax.scipy.linalg": "Linear algebra, as SciPy has it",
     "minijax.ops": "Segments",
     "minijax.debug": "Looking into programs",
+    "minijax.debugging.explain": "Explanations of programs",
     "minijax.debugging.theatre": "The trace theatre",
     "minijax.extend.core": "Jaxprs, for interpreters of your own",
     "minijax.errors": "Errors",

@@ -522,6 +522,27 @@ def test_a_replay_prints_nothing(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_installed_libraries_are_not_the_users_code(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "layers_of_a_library"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "import functools\nimport minijax as jax\nimport minijax.numpy as jnp\n"
+        "@functools.partial(jax.jit, inline=True)\ndef act(x):\n    return jnp.tanh(x)\n"
+        "def layer(x):\n    return act(x) * 2\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    import layers_of_a_library
+
+    def loss(x):
+        return jnp.sum(layers_of_a_library.layer(x))
+
+    lines = jax.debug.explain(jax.grad(loss), X).lines
+    users = "jnp.sum(layers_of_a_library.layer(x))"
+    assert {line.expression for line in lines} == {"layers_of_a_library.layer(x)", users}
+    tanh = next(line for line in lines if str(line.eqn.primitive) == "tanh")
+    assert tanh.expression == "layers_of_a_library.layer(x)"
+    assert "site-packages" in tanh.library and tanh.phase == "forward"
+
+
 def test_ordinary_calls_are_not_watched():
     """Nothing is left in force after an explanation, and errors of the function are its own."""
     import sys

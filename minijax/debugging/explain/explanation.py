@@ -165,9 +165,9 @@ class Explanation:
           "transcendentals", "bytes", "lines": [...]}, where each line is {"number", "call" (the
           number of the line that it is inside of, or None), "text", "primitive", "phase",
           "batched", "file", "line", "end_line", "column", "end_column", "expression", "family",
-          "rules": [{"kind", "primitive", "file", "line"}], "flops", "transcendentals", "bytes",
-          "live", "values": [{"low", "high", "nans", "infs"}]}. `family` is equal for all equations
-          that one execution of the user's expression made.
+          "library", "rules": [{"kind", "primitive", "file", "line"}], "flops", "transcendentals",
+          "bytes", "live", "values": [{"low", "high", "nans", "infs"}]}. `family` is equal for all
+          equations that one execution of the user's expression made.
         """
         cost = self.program.cost
         return {"format": FORMAT, "name": self.name,
@@ -214,6 +214,7 @@ def _line_data(line: Line) -> dict[str, Any]:
             "primitive": str(line.eqn.primitive), "phase": line.phase, "batched": line.batched,
             "file": line.file, "line": first, "end_line": last, "column": start, "end_column": end,
             "expression": line.expression, "family": line.origin.family,
+            "library": line.library,
             "rules": [{"kind": rule.kind, "primitive": rule.primitive,
                        "file": rule.place.code.co_filename, "line": rule.place.positions[0]}
                       for rule in line.origin.rules],

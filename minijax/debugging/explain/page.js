@@ -136,7 +136,7 @@ function tell(line, number) {
   const parts = line.batched ? `${line.phase}, batched` : line.phase;
   const costs = [line.flops && amount(line.flops, "operations"), amount(line.bytes, "B moved"), amount(line.live, "B alive after it")];
   told.replaceChildren(
-    line.expression ? element("p", {}, code(line.expression), ` at ${line.where}`) : element("p", {}, "from no line of your code"),
+    line.expression ? element("p", {}, code(line.expression), ` at ${line.where}${line.library ? `, in ${line.library}` : ""}`) : element("p", {}, "from no line of your code"),
     element("p", {}, `${parts}${how}${line.dead ? "; no result depends on it, so it is not compiled" : ""}`),
     element("p", {}, [costs.filter(Boolean).join(" · "), line.loop ? `${line.loop} iterations` : "", values(number, line)].filter(Boolean).join(" · ")));
 }

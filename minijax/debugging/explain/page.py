@@ -64,6 +64,7 @@ def _line(line: Line, places: dict[Place, int], rules: dict[Rule, int]) -> dict[
              "dead": line.dead, "flops": line.cost.flops + line.cost.transcendentals,
              "bytes": line.cost.bytes, "live": line.live, "values": [*map(str, line.values)],
              "loop": line.eqn.params.get("length"), "calls": bool(line.inner),
+             "library": line.library,
              "rules": [rules[rule] for rule in line.origin.rules]}
     return {"place": -1 if place is None else places[place],
             **{name: fact for name, fact in facts.items() if fact}}

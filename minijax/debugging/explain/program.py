@@ -67,6 +67,12 @@ class Line:
         return short_path(place.code.co_filename) if place else ""
 
     @property
+    def library(self) -> str:
+        """Where a library that the user's expression called applied the operation; "" if none."""
+        place = self.origin.library
+        return f"{short_path(place.code.co_filename)}:{place.positions[0]}" if place else ""
+
+    @property
     def rule(self) -> str:
         """The rules that made the equation, the last one first."""
         return ", of ".join(f"{rule.kind} of {rule.primitive}"

@@ -52,12 +52,14 @@ class Origin(NamedTuple):
     """Where an equation came from.
 
     `place` is the user's expression; `family` a number that all equations share which one execution
-    of it made; `rules` made the equation of what the user wrote, the first one first.
+    of it made; `rules` made the equation of what the user wrote, the first one first. `library` is
+    an expression of an installed library that the user's expression has called, if any.
     """
 
     place: Place | None
     family: int
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = ()
+    library: Place | None = None
 
 
 class Provenance:
@@ -69,13 +71,16 @@ class Provenance:
     def __setitem__(self, eqn: Any, origin: Origin) -> None:
         self._origins[id(eqn.source_info)] = eqn.source_info, origin
 
+    def __contains__(self, eqn: Any) -> bool:
+        return id(eqn.source_info) in self._origins
+
     def __getitem__(self, eqn: Any) -> Origin:
         """The origin of an equation, or of one that was replaced by this."""
         info = eqn.source_info
-        if id(info) in self._origins:
+        if eqn in self:
             return self._origins[id(info)][1]
         location = info and info.location
-        return Origin(location and Place(*location), -id(info), ())
+        return Origin(location and Place(*location), -id(info))
 
 
 @contextlib.contextmanager
@@ -129,27 +134,34 @@ class _Watcher:
         """What the frames around say, from the innermost to the outermost."""
         rules: list[tuple[str, Place]] = []  # the innermost first; their primitive is still unknown
         found: list[Rule] = []  # the outermost first
-        place, family, inner = None, 0, frame
-        at = frame.f_back
+        user = library = None  # (place, family)
+        inner, at = frame, frame.f_back
         while at is not None and at is not self.outside:
             code = at.f_code
-            if code in _MADE_OF_EQUATION and "eqn" in at.f_locals:
-                eqn = at.f_locals["eqn"]
+            eqn = at.f_locals.get("eqn") if code in _MADE_OF_EQUATION else None
+            if eqn is not None and eqn in self.provenance:
                 if code is _BACKWARDS:
                     rules.append(("transpose", Place(inner.f_code, inner.f_lasti)))
                 older = self.provenance[eqn]
                 found = [*older.rules, *_outermost(rules, eqn.primitive), *found]
-                return Origin(*((place, family) if place else older[:2]), tuple(found))
+                user = user or (older.place, older.family)
+                library = library or (older.library and (older.library, 0))
+                break
             name, kind = self.watched.get(code, ("", ""))
             if name == "rule":
                 rules.append((kind, Place(code, at.f_lasti)))
             elif name == "process" and rules:
                 found = [*_outermost(rules, at.f_locals[code.co_varnames[1]]), *found]
                 rules = []
-            if place is None and is_user_file(code.co_filename):
-                place, family = Place(code, at.f_lasti), self.executions.get(id(inner), 0)
+            if user is None and is_user_file(code.co_filename):
+                here = Place(code, at.f_lasti), self.executions.get(id(inner), 0)
+                if "-packages" not in code.co_filename:
+                    user = here
+                elif library is None:
+                    library = here
             inner, at = at, at.f_back
-        return Origin(place, family, tuple(found))
+        place, family = user or library or (None, 0)
+        return Origin(place, family, tuple(found), library[0] if user and library else None)
 
 
 # The functions in whose frames `eqn` is the equation that is interpreted, or transposed.
