@@ -23,7 +23,7 @@ def outcome(library, call: str):
 def is_as_told(found, told) -> bool:
     if isinstance(told, str) or isinstance(found, str):
         return found == told
-    return bool(np.allclose(found, told, rtol=1e-5, atol=0, equal_nan=True))
+    return bool(np.allclose(found, told, rtol=1e-5, atol=3e-9, equal_nan=True))
 
 
 @pytest.mark.parametrize("wrong", PROGRAMS, ids=[wrong.call for wrong in PROGRAMS])
