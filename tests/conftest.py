@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections import Counter
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -14,7 +15,7 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for chapter 14; read when either libr
 
 # JAX comes first, unless it is not to be imported: jaxlib's C++ imports `jax` by itself the first
 # time it needs one of its helpers, and then JAX must be complete.
-from tests.oracle import MODE, stored, subject  # isort: skip
+from tests.oracle import MODE, oracle, stored, subject  # isort: skip
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -78,6 +79,7 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+    kept_memory[0] = _used_memory()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -88,6 +90,29 @@ def pytest_runtest_call(item):
         return (yield)
     finally:
         stored.begin("", live=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_programs():
+    """After a file of tests, forget the compiled programs if they need much more memory than before.
+
+    JAX compiles most operations that a test asks it for, and no later test needs these programs.
+    """
+    yield
+    if _used_memory() > kept_memory[0] + 400e6:
+        for library in {subject, oracle} if MODE != "stored" and hasattr(subject, "clear_caches") else ():
+            library.clear_caches()
+        gc.collect()
+        kept_memory[0] = _used_memory()
+
+
+kept_memory = [0.0]
+
+
+def _used_memory() -> int:
+    """The memory of this process in bytes; 0 where the system does not tell."""
+    place = Path("/proc/self/statm")
+    return int(place.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if place.exists() else 0
 
 
 def pytest_sessionfinish():
