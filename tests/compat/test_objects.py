@@ -126,17 +126,13 @@ def test_tracers(jx, transformation):
     return seen
 
 
-def test_a_traced_function_can_be_called():
-    def program(jx):
-        def run(x):
-            traced = jx.jit(lambda x, y: {"product": x * y, "sum": x.sum()}).trace(x, 2.0)
-            return [traced(x, 3.0), jx.grad(lambda x: traced(x, 3.0)["sum"])(x),
-                    jx.vmap(lambda x: traced(x, 1.0))(jx.numpy.stack([x, x])),
-                    str(traced.out_avals), str(traced.lojax.jaxpr), refused(lambda: traced(x))[:0]]
-
-        return run
-
-    both(program, np.arange(3.0, dtype="float32"))
+@in_both
+def test_a_traced_function_can_be_called(jx):
+    x = np.arange(3.0, dtype="float32")
+    traced = jx.jit(lambda x, y: {"product": x * y, "sum": x.sum()}).trace(x, 2.0)
+    return [traced(x, 3.0), jx.grad(lambda x: traced(x, 3.0)["sum"])(x),
+            jx.vmap(lambda x: traced(x, 1.0))(jx.numpy.stack([x, x])),
+            str(traced.out_avals), str(traced.lojax.jaxpr), refused(lambda: traced(x))[:0]]
 
 
 @in_both

@@ -11,7 +11,7 @@ import pytest
 import minijax
 from minijax.core import forward
 from minijax.core.core import params_rules
-from tests.oracle import ask, both, jax, subject
+from tests.oracle import ask, in_both, jax, subject
 from tests.oracle.primitives_table import ROWS, operands
 
 X = np.arange(1, 5, dtype=np.float32) / 5
@@ -180,26 +180,22 @@ TRANSFORMATIONS = {
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-def test_rules_may_require_the_parameters(transformation):
-    def interpret(jx):
-        rules = rules_of_a_library(jx)
-        return TRANSFORMATIONS[transformation](jx, interpreted(
-            jx, program(jx), lambda primitive, values, params: rules[primitive.name](
-                *values, **params)))
-
-    both(interpret, X)
+@in_both
+def test_rules_may_require_the_parameters(jx, transformation):
+    rules = rules_of_a_library(jx)
+    return TRANSFORMATIONS[transformation](jx, interpreted(
+        jx, program(jx), lambda primitive, values, params: rules[primitive.name](
+            *values, **params)))(X)
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-def test_a_call_takes_its_parameters_back(transformation):
-    def interpret(jx):
-        def f(x):
-            (eqn,) = jx.make_jaxpr(jx.jit(lambda x: jx.numpy.sin(x).sum()))(x).eqns
-            return eqn.primitive.bind(x, **eqn.params)
+@in_both
+def test_a_call_takes_its_parameters_back(jx, transformation):
+    def f(x):
+        (eqn,) = jx.make_jaxpr(jx.jit(lambda x: jx.numpy.sin(x).sum()))(x).eqns
+        return eqn.primitive.bind(x, **eqn.params)
 
-        return TRANSFORMATIONS[transformation](jx, f)
-
-    both(interpret, X)
+    return TRANSFORMATIONS[transformation](jx, f)(X)
 
 
 def tracing_library(jx):
@@ -248,18 +244,13 @@ NEEDED = {"sin": {"accuracy": None}, "mul": {"out_dtype": None}, "reshape": {
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_derivative_rules_take_the_parameters(name):
-    def of(jx):
-        ad = import_module(f"{jx.__name__}.interpreters.ad")
-        p = getattr(jx.lax, f"{name}_p")
-
-        def run(x):
-            xs = (x, x) if name == "mul" else (x,)
-            return ad.primitive_jvps[p](xs, xs, **NEEDED[name])
-
-        return run
-
-    both(of, X)
+@in_both
+def test_derivative_rules_take_the_parameters(jx, name):
+    ad = import_module(f"{jx.__name__}.interpreters.ad")
+    p = getattr(jx.lax, f"{name}_p")
+    x = X
+    xs = (x, x) if name == "mul" else (x,)
+    return ad.primitive_jvps[p](xs, xs, **NEEDED[name])
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -273,20 +264,15 @@ def test_batching_rules_take_the_parameters(name):
     np.testing.assert_array_equal(minijax.numpy.moveaxis(out, d, 0), want)
 
 
-def test_a_transpose_rule_takes_the_parameters():
-    def of(jx):
-        ad = import_module(f"{jx.__name__}.interpreters.ad")
-
-        def run(x):
-            linear = ad.UndefinedPrimal(jx.typeof(x))
-            by_two, _ = ad.primitive_transposes[jx.lax.mul_p](x, linear, 2 * x, out_dtype=None)
-            flat, = ad.get_primitive_transpose(jx.lax.reshape_p)(
-                x.reshape(2, 2), linear, new_sizes=(2, 2), dimensions=None, sharding=None)
-            return by_two, flat
-
-        return run
-
-    both(of, X)
+@in_both
+def test_a_transpose_rule_takes_the_parameters(jx):
+    ad = import_module(f"{jx.__name__}.interpreters.ad")
+    x = X
+    linear = ad.UndefinedPrimal(jx.typeof(x))
+    by_two, _ = ad.primitive_transposes[jx.lax.mul_p](x, linear, 2 * x, out_dtype=None)
+    flat, = ad.get_primitive_transpose(jx.lax.reshape_p)(
+        x.reshape(2, 2), linear, new_sizes=(2, 2), dimensions=None, sharding=None)
+    return by_two, flat
 
 
 def test_a_rule_of_a_library_gets_the_parameters(monkeypatch):

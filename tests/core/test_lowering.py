@@ -22,7 +22,7 @@ from minijax.runtime.modules import HOIST_BYTES, Asked, DonatingModule, ProgramM
 from tests.core import arrays as jnp
 from tests.counting import calls_in
 from tests.oracle import jax
-from tests.oracle.compare import both
+from tests.oracle.compare import both, in_both
 
 F32 = np.float32
 
@@ -233,12 +233,10 @@ def test_large_constants_are_handed_over_not_spelt_out():
     both(lambda jx: jx.jit(lambda y: (y + big, big * 2 + y)), 1.0)
 
 
-def test_large_constants_reach_inner_functions():
-    def program(jx):
-        inner = jx.jit(lambda y: y + big)
-        return jx.jit(lambda y: (inner(y), jx.jit(lambda z: inner(z) * 2)(y), big[:3]))
-
-    both(program, 1.0)
+@in_both
+def test_large_constants_reach_inner_functions(jx):
+    inner = jx.jit(lambda y: y + big)
+    return jx.jit(lambda y: (inner(y), jx.jit(lambda z: inner(z) * 2)(y), big[:3]))(1.0)
 
 
 def test_results_that_are_arguments_constants_or_the_same():

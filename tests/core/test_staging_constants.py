@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(4.0, dtype="float32").reshape(2, 2)
 INTEGERS, DOUBLES = np.arange(3, dtype="int32"), np.arange(3.0)
@@ -38,17 +38,15 @@ def test_one_constant(name):
 
 
 
-def test_what_is_written_meanwhile_counts():
+@in_both
+def test_what_is_written_meanwhile_counts(jx):
     """The program keeps the array, and reads it when tracing is over."""
-    def program(jx):
-        def f(y):
-            x = np.arange(3.0, dtype="float32")
-            z = jx.numpy.sin(x) * y
-            x += 1
-            return z + jx.numpy.asarray(x)
-        return jx.jit(f)
-
-    both(program, 2.0)
+    def f(y):
+        x = np.arange(3.0, dtype="float32")
+        z = jx.numpy.sin(x) * y
+        x += 1
+        return z + jx.numpy.asarray(x)
+    return jx.jit(f)(2.0)
 
 
 def test_a_constant_is_traced():

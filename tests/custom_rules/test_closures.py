@@ -124,24 +124,22 @@ def test_dead_code_in_a_rule_of_custom_vmap(call):
                                mj.vmap(lambda x: plain(x, lambda a: a * 2))(xs))
 
 
-def test_a_rule_still_sees_what_is_not_traced():
+@in_both
+def test_a_rule_still_sees_what_is_not_traced(jx):
     """Residuals that are Python numbers stay concrete, and so do zeros that are symbols."""
-    def program(jx):
-        @jx.custom_vjp
-        def f(x, y):
-            return x * y
+    @jx.custom_vjp
+    def f(x, y):
+        return x * y
 
-        def fwd(x, y):
-            return x.value * y.value, (True, x.value, y.value)
+    def fwd(x, y):
+        return x.value * y.value, (True, x.value, y.value)
 
-        def bwd(res, ct):
-            flag, x, y = res
-            return (ct * y if flag else None), ct * x
+    def bwd(res, ct):
+        flag, x, y = res
+        return (ct * y if flag else None), ct * x
 
-        f.defvjp(fwd, bwd, symbolic_zeros=True)
-        return jx.jit(jx.grad(lambda x: jx.lax.scan(lambda c, _: (f(c, x), None), x, None, 2)[0]))
-
-    both(program, np.float32(1.5))
+    f.defvjp(fwd, bwd, symbolic_zeros=True)
+    return jx.jit(jx.grad(lambda x: jx.lax.scan(lambda c, _: (f(c, x), None), x, None, 2)[0]))(np.float32(1.5))
 
 
 OUTER = {
@@ -182,14 +180,13 @@ DEAD_RESULTS = {
 
 
 @pytest.mark.parametrize("call", DEAD_RESULTS)
-def test_dead_results_of_custom_vjp_functions_in_jitted_forward_mode(call):
+@in_both
+def test_dead_results_of_custom_vjp_functions_in_jitted_forward_mode(jx, call):
     """Forward mode cannot compute their tangents, and need not."""
-    def program(jx):
-        g = function_with_rules(jx, BWD, 0.0)
-        f = eval(f"lambda x: {DEAD_RESULTS[call]}", {"jax": jx, "jnp": jx.numpy, "g": g})
-        return lambda x: jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x)
-
-    both(program, X)
+    g = function_with_rules(jx, BWD, 0.0)
+    f = eval(f"lambda x: {DEAD_RESULTS[call]}", {"jax": jx, "jnp": jx.numpy, "g": g})
+    x = X
+    return jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x)
 
 
 @pytest.mark.parametrize(("call", "transformed"), [

@@ -10,7 +10,7 @@ from minijax import lax
 from minijax.core.partial_eval import linearize_flat
 from minijax.custom_rules.linearization import use_direct_linearize
 from tests.counting import calls_in
-from tests.oracle import both
+from tests.oracle import in_both
 
 # A rule whose tangent is not linear: with a constant part, or of nothing else.
 RULES = {"constant": "lambda p, t: (p[0], p[0] * 2.0)",
@@ -50,21 +50,16 @@ def function(jx, call, rule):
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("call", CALLS)
-def test_tangents_that_depend_on_no_tangent(call, rule):
+@in_both
+def test_tangents_that_depend_on_no_tangent(jx, call, rule):
     """Linearization takes them as zero, and forward mode trusts the rule."""
-    def program(jx):
-        f = function(jx, CALLS[call], RULES[rule])
-
-        def derivatives(x):
-            outs = [jx.linearize(f, x)[1](ONE), jx.linearize(jx.jit(f), x)[1](ONE),
-                    jx.jit(lambda x: jx.linearize(f, x)[1](ONE))(x),
-                    jx.jvp(f, (x,), (ONE,))[1], jx.jvp(jx.jit(f), (x,), (ONE,))[1],
-                    jx.linearize(lambda x: jx.jvp(f, (x,), (ONE,))[1], x)[0]]
-            return outs if call == "while_loop" else [*outs, jx.grad(f)(x), jx.jit(jx.grad(f))(x)]
-
-        return derivatives
-
-    both(program, np.float32(3.0))
+    f = function(jx, CALLS[call], RULES[rule])
+    x = np.float32(3.0)
+    outs = [jx.linearize(f, x)[1](ONE), jx.linearize(jx.jit(f), x)[1](ONE),
+            jx.jit(lambda x: jx.linearize(f, x)[1](ONE))(x),
+            jx.jvp(f, (x,), (ONE,))[1], jx.jvp(jx.jit(f), (x,), (ONE,))[1],
+            jx.linearize(lambda x: jx.jvp(f, (x,), (ONE,))[1], x)[0]]
+    return outs if call == "while_loop" else [*outs, jx.grad(f)(x), jx.jit(jx.grad(f))(x)]
 
 
 X = np.array([0.3, 0.7, 1.1], np.float32)

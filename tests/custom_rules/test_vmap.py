@@ -55,13 +55,11 @@ def test_vmap_of_a_jvp_in_one_argument():
     np.testing.assert_allclose(half, whole)
 
 
-def test_the_usual_combination_with_custom_vjp():
-    def program(jx):
-        f = jx.custom_vjp(product(jx))
-        f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct * res[1], ct * res[0]))
-        return jx.vmap(jx.grad(f, (0, 1)))
-
-    both(program, X, Y)
+@in_both
+def test_the_usual_combination_with_custom_vjp(jx):
+    f = jx.custom_vjp(product(jx))
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct * res[1], ct * res[0]))
+    return jx.vmap(jx.grad(f, (0, 1)))(X, Y)
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -171,19 +169,18 @@ def test_arguments_batched_in_several_ways():
     lambda jx, f: lambda xs: jx.lax.while_loop(lambda c: c < 3, lambda c: c + 2 + f(c), xs[0]),
     lambda jx, f: lambda xs: jx.lax.cond(xs[0] > 0, f, lambda x: x, xs[1]),
 ], ids=["scan", "scan of the carry", "map", "fori_loop", "while_loop", "cond"])
-def test_the_rule_runs_as_often_as_in_jax(loop):
-    def program(jx):
-        calls: list = []
-        f = jx.custom_batching.custom_vmap(jx.numpy.sin)
+@in_both
+def test_the_rule_runs_as_often_as_in_jax(jx, loop):
+    calls: list = []
+    f = jx.custom_batching.custom_vmap(jx.numpy.sin)
 
-        @f.def_vmap
-        def rule(axis_size, in_batched, x):
-            calls.append(in_batched)
-            return jx.numpy.cos(x), True
+    @f.def_vmap
+    def rule(axis_size, in_batched, x):
+        calls.append(in_batched)
+        return jx.numpy.cos(x), True
 
-        return lambda xs: (jx.vmap(loop(jx, f))(xs), len(calls))
-
-    both(program, np.ones((2, 3), F32))
+    xs = np.ones((2, 3), F32)
+    return (jx.vmap(loop(jx, f))(xs), len(calls))
 
 
 @pytest.mark.parametrize("outer", ["custom_vjp", "custom_jvp"])

@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 from minijax.core.extension import hooks
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, in_both, oracle, subject
 
 MINUS, ZERO = np.float32(-1), np.float32(0)
 
@@ -38,15 +38,11 @@ NANS = {
 
 @pytest.mark.parametrize("name", NANS)
 @pytest.mark.parametrize("setting", ["debug_nans", "debug_infs"])
-def test_debug_nans(name, setting):
-    def program(jx):
-        def f(x):
-            with getattr(jx, setting)(True):
-                return NANS[name](jx)(x)
-
-        return f
-
-    both(program, MINUS)
+@in_both
+def test_debug_nans(jx, name, setting):
+    x = MINUS
+    with getattr(jx, setting)(True):
+        return NANS[name](jx)(x)
 
 
 def at_zero(jx, x):
@@ -65,15 +61,11 @@ NOT_TAKEN = {
 
 
 @pytest.mark.parametrize("name", NOT_TAKEN)
-def test_a_branch_that_an_example_does_not_take_is_not_checked(name):
-    def program(jx):
-        def f(x):
-            with jx.debug_nans(True):
-                return jx.vmap(lambda x: NOT_TAKEN[name](jx, x))(x)
-
-        return f
-
-    both(program, np.float32([0, 3]))
+@in_both
+def test_a_branch_that_an_example_does_not_take_is_not_checked(jx, name):
+    x = np.float32([0, 3])
+    with jx.debug_nans(True):
+        return jx.vmap(lambda x: NOT_TAKEN[name](jx, x))(x)
 
 
 def test_the_branch_that_an_example_takes_is_checked():

@@ -12,7 +12,7 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 
-from tests.oracle import both, in_both, subject
+from tests.oracle import in_both, subject
 
 # the program -> what JAX's message says
 JIT = {
@@ -381,23 +381,19 @@ def test_a_tracer_of_a_reference_is_no_array(jx):
     return seen
 
 
-def test_a_lowering_rule_may_use_references():
-    def program(jx):
-        def run(x):
-            def lowered(x):
-                ref = jx.new_ref(x)
-                ref[...] *= 3
-                return jx.freeze(ref)
+@in_both
+def test_a_lowering_rule_may_use_references(jx):
+    x = np.ones(3, np.float32)
+    def lowered(x):
+        ref = jx.new_ref(x)
+        ref[...] *= 3
+        return jx.freeze(ref)
 
-            triple = jx.extend.core.Primitive("triple")
-            triple.def_abstract_eval(lambda x: x)
-            mlir = jx.interpreters.mlir
-            mlir.register_lowering(triple, mlir.lower_fun(lowered, multiple_results=False))
-            return jx.jit(triple.bind)(x)
-
-        return run
-
-    both(program, np.ones(3, np.float32))
+    triple = jx.extend.core.Primitive("triple")
+    triple.def_abstract_eval(lambda x: x)
+    mlir = jx.interpreters.mlir
+    mlir.register_lowering(triple, mlir.lower_fun(lowered, multiple_results=False))
+    return jx.jit(triple.bind)(x)
 
 
 def test_settings_with_one_value():

@@ -314,18 +314,13 @@ def test_shard_map(jx, how, x):
 
 
 @pytest.mark.parametrize("index", [5, -5, (0, 5, 100), ((1, 20), (3, 4)), (((1, 1), (1, 20)), 3)])
-def test_indices_are_checked_without_rank_promotion(index):
-    def check(jx):
-        C = library(jx).C
-
-        def f(x):
-            with jx.numpy_rank_promotion("raise"):
-                return C.checkify(lambda x, i: x[i], errors=C.index_checks)(
-                    jx.numpy.asarray(x), index)[0].get()
-
-        return f
-
-    both(check, np.ones((2, 3, 7)))
+@in_both
+def test_indices_are_checked_without_rank_promotion(jx, index):
+    C = library(jx).C
+    x = np.ones((2, 3, 7))
+    with jx.numpy_rank_promotion("raise"):
+        return C.checkify(lambda x, i: x[i], errors=C.index_checks)(
+            jx.numpy.asarray(x), index)[0].get()
 
 
 def test_the_effect_of_a_check_is_its_kind():
@@ -375,19 +370,16 @@ def test_a_check_comes_before_what_is_added():
 
 
 @pytest.mark.parametrize("where", ["in", "out", "both"])
-def test_a_jitted_function_with_shardings(where):
+@in_both
+def test_a_jitted_function_with_shardings(jx, where):
     """The error is among the results, and has no sharding."""
-    def program(jx):
-        def run(x):
-            mesh = jx.make_mesh((2,), ("i",), axis_types=(jx.sharding.AxisType.Auto,))
-            sharding = jx.NamedSharding(mesh, jx.P("i"))
-            options = {f"{side}_shardings": sharding for side in ("in", "out")
-                       if where in (side, "both")}
-            C = library(jx).C
-            checked = C.checkify(jx.jit(lambda x: (x / x, x + 1), **options), C.all_checks)
-            error, outs = checked(x)
-            good, _ = checked(x + 1)
-            return error.get()[:16], good.get(), outs
-        return run
-
-    both(program, np.arange(4, dtype=F32))
+    x = np.arange(4, dtype=F32)
+    mesh = jx.make_mesh((2,), ("i",), axis_types=(jx.sharding.AxisType.Auto,))
+    sharding = jx.NamedSharding(mesh, jx.P("i"))
+    options = {f"{side}_shardings": sharding for side in ("in", "out")
+               if where in (side, "both")}
+    C = library(jx).C
+    checked = C.checkify(jx.jit(lambda x: (x / x, x + 1), **options), C.all_checks)
+    error, outs = checked(x)
+    good, _ = checked(x + 1)
+    return error.get()[:16], good.get(), outs

@@ -22,20 +22,16 @@ def wrapped(jx, f):
     return jax.extend.linear_util.wrap_init(f, debug_info=jax.api_util.debug_info("t", f, (1,), {}))
 
 
-def test_flatten_fun():
-    def program(jx):
-        def f(tree):
-            leaves, in_tree = jx.tree_util.tree_flatten(((tree,), {}))
-            flat, out_tree = jx.api_util.flatten_fun(wrapped(jx, lambda t: [t["a"] + 1, t]), in_tree)
-            outs = flat.call_wrapped(*leaves)
-            leaves, in_tree = jx.tree_util.tree_flatten((tree,))
-            flat2, out_tree2 = jx.api_util.flatten_fun_nokwargs(
-                wrapped(jx, lambda t: t["a"] * 2), in_tree)
-            return outs, str(out_tree()), flat2.call_wrapped(*leaves), str(out_tree2())
-
-        return f
-
-    both(program, {"a": F32(1), "b": (F32(2),)})
+@in_both
+def test_flatten_fun(jx):
+    tree = {"a": F32(1), "b": (F32(2),)}
+    leaves, in_tree = jx.tree_util.tree_flatten(((tree,), {}))
+    flat, out_tree = jx.api_util.flatten_fun(wrapped(jx, lambda t: [t["a"] + 1, t]), in_tree)
+    outs = flat.call_wrapped(*leaves)
+    leaves, in_tree = jx.tree_util.tree_flatten((tree,))
+    flat2, out_tree2 = jx.api_util.flatten_fun_nokwargs(
+        wrapped(jx, lambda t: t["a"] * 2), in_tree)
+    return outs, str(out_tree()), flat2.call_wrapped(*leaves), str(out_tree2())
 
 
 def test_transformations():
@@ -85,62 +81,48 @@ def _doubled(*args):
     yield 2 * (yield args, {})
 
 
-def test_trace_state():
-    def program(jx):
-        def f(x):
-            core = jx.extend.core
-            states = [core.get_opaque_trace_state(), core.get_opaque_trace_state()]
+@in_both
+def test_trace_state(jx):
+    x = F32(1)
+    core = jx.extend.core
+    states = [core.get_opaque_trace_state(), core.get_opaque_trace_state()]
 
-            def inner(y):
-                states.append(core.get_opaque_trace_state())
-                under = (core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
-                         core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
-                         core.unsafe_get_axis_names_DO_NOT_USE())
-                with core.take_current_trace() as trace, core.set_current_trace(trace):
-                    return (y + x, *map(np.asarray, under[:2]))
+    def inner(y):
+        states.append(core.get_opaque_trace_state())
+        under = (core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                 core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+                 core.unsafe_get_axis_names_DO_NOT_USE())
+        with core.take_current_trace() as trace, core.set_current_trace(trace):
+            return (y + x, *map(np.asarray, under[:2]))
 
-            out = jx.jit(inner)(x), jx.vmap(inner, axis_name="i")(np.stack([x, x]))
-            return out, [a == b for a in states[:3] for b in states[:3]]
-
-        return f
-
-    both(program, F32(1))
+    out = jx.jit(inner)(x), jx.vmap(inner, axis_name="i")(np.stack([x, x]))
+    return out, [a == b for a in states[:3] for b in states[:3]]
 
 
 @pytest.mark.parametrize("known", [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("instantiate", [False, True])
-def test_trace_to_jaxpr_nounits(known, instantiate):
-    def program(jx):
-        pe = jx.interpreters.partial_eval
-
-        def f(x, y):
-            fun = wrapped(jx, lambda x, y: [jx.numpy.sin(x), jx.numpy.cos(x) * y, y])
-            pvals = [pe.PartialVal.known(v) if k else pe.PartialVal.unknown(jx.typeof(v))
-                     for v, k in zip((x, y), known)]
-            jaxpr, out_pvals, consts = pe.trace_to_jaxpr_nounits(fun, pvals, instantiate)
-            args = [v for v, k in zip((x, y), known) if not k]
-            unknown = iter(jx.core.eval_jaxpr(jaxpr, consts, *args))
-            return [next(unknown) if p.get_known() is None else p.get_known() for p in out_pvals], [
-                p.is_known() for p in out_pvals]
-
-        return f
-
-    both(program, F32(1), F32(2))
+@in_both
+def test_trace_to_jaxpr_nounits(jx, known, instantiate):
+    pe = jx.interpreters.partial_eval
+    x, y = F32(1), F32(2)
+    fun = wrapped(jx, lambda x, y: [jx.numpy.sin(x), jx.numpy.cos(x) * y, y])
+    pvals = [pe.PartialVal.known(v) if k else pe.PartialVal.unknown(jx.typeof(v))
+             for v, k in zip((x, y), known)]
+    jaxpr, out_pvals, consts = pe.trace_to_jaxpr_nounits(fun, pvals, instantiate)
+    args = [v for v, k in zip((x, y), known) if not k]
+    unknown = iter(jx.core.eval_jaxpr(jaxpr, consts, *args))
+    return [next(unknown) if p.get_known() is None else p.get_known() for p in out_pvals], [
+        p.is_known() for p in out_pvals]
 
 
-def test_trace_to_jaxpr_dynamic_and_dce():
-    def program(jx):
-        pe = jx.interpreters.partial_eval
-
-        def f(x):
-            jaxpr, _, consts = pe.trace_to_jaxpr_dynamic(
-                wrapped(jx, lambda x: [x * 2, jx.numpy.sin(x)]), [jx.typeof(x)])
-            jaxpr, used_consts, used_inputs = pe.dce_jaxpr_consts(jaxpr, [False, True])
-            return str(jaxpr), used_consts, used_inputs
-
-        return f
-
-    both(program, F32(1))
+@in_both
+def test_trace_to_jaxpr_dynamic_and_dce(jx):
+    pe = jx.interpreters.partial_eval
+    x = F32(1)
+    jaxpr, _, consts = pe.trace_to_jaxpr_dynamic(
+        wrapped(jx, lambda x: [x * 2, jx.numpy.sin(x)]), [jx.typeof(x)])
+    jaxpr, used_consts, used_inputs = pe.dce_jaxpr_consts(jaxpr, [False, True])
+    return str(jaxpr), used_consts, used_inputs
 
 
 def test_axis_primitive_batchers():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, jax
+from tests.oracle import both, in_both, jax
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 A, B = np.array([0, 2, -1]), np.array([[1], [3]])
@@ -245,14 +245,9 @@ def test_printing_and_immutability():
 
 @pytest.mark.parametrize("kind", ["uint8", "int64"])
 @pytest.mark.parametrize("access", ["get", "set", "no wrap"])
-def test_an_index_given_twice_is_one_constant(access, kind):
-    def program(jx):
-        index = np.array([0, 2, 1], kind)
-
-        def run(x):
-            with jx.enable_x64(kind == "int64"):
-                return jx.make_jaxpr(lambda x: ACCESS[access](x, (index, index), 1.0))(x)
-
-        return run
-
-    both(program, X)
+@in_both
+def test_an_index_given_twice_is_one_constant(jx, access, kind):
+    index = np.array([0, 2, 1], kind)
+    x = X
+    with jx.enable_x64(kind == "int64"):
+        return jx.make_jaxpr(lambda x: ACCESS[access](x, (index, index), 1.0))(x)

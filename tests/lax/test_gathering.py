@@ -130,16 +130,12 @@ def test_dtypes(op, dtype):
     both(program, x, u)
 
 
-def test_apply():
-    def program(m):
-        def f(x, i):
-            numbers = m.lax.ScatterDimensionNumbers((), (0,), (0,))
-            apply = lambda x: m.lax.scatter_apply(x, i, m.numpy.sin, numbers, update_shape=(3,))
-            return apply(x), m.jit(apply)(x)
-
-        return f
-
-    both(program, np.arange(4, dtype=np.float32), np.array([[1], [2], [1]]))
+@in_both
+def test_apply(m):
+    x, i = np.arange(4, dtype=np.float32), np.array([[1], [2], [1]])
+    numbers = m.lax.ScatterDimensionNumbers((), (0,), (0,))
+    apply = lambda x: m.lax.scatter_apply(x, i, m.numpy.sin, numbers, update_shape=(3,))
+    return apply(x), m.jit(apply)(x)
 
 
 GATHER_ERRORS = [
@@ -185,13 +181,11 @@ def test_other_errors():
         both(program)
 
 
-def test_text_of_twice_the_same():
-    def program(m):
-        numbers = m.lax.ScatterDimensionNumbers((), (0,), (0,))
-        add = lambda x, i: m.lax.scatter_add(x, i, x[:2], numbers)
-        return m.make_jaxpr(lambda x, i: add(add(x, i), i))
-
-    both(program, np.ones(3, np.float32), np.zeros((2, 1), np.int32))
+@in_both
+def test_text_of_twice_the_same(m):
+    numbers = m.lax.ScatterDimensionNumbers((), (0,), (0,))
+    add = lambda x, i: m.lax.scatter_add(x, i, x[:2], numbers)
+    return m.make_jaxpr(lambda x, i: add(add(x, i), i))(np.ones(3, np.float32), np.zeros((2, 1), np.int32))
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float32", "complex64"])

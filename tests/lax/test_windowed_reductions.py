@@ -224,12 +224,10 @@ def test_derivatives_of_reduce(name):
 
 
 @pytest.mark.parametrize("n", range(1, 9))
-def test_equal_elements_share_a_derivative_as_in_jax(n):
+@in_both
+def test_equal_elements_share_a_derivative_as_in_jax(m, n):
     """Where the initial value is not known while tracing, elements are compared in pairs."""
-    def program(m):
-        def largest(x):
-            return m.lax.reduce(x, m.numpy.array(-np.inf, x.dtype), m.lax.max, (0,))
+    def largest(x):
+        return m.lax.reduce(x, m.numpy.array(-np.inf, x.dtype), m.lax.max, (0,))
 
-        return m.jit(m.grad(largest))
-
-    both(program, np.ones(n, np.float32))
+    return m.jit(m.grad(largest))(np.ones(n, np.float32))

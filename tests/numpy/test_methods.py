@@ -103,8 +103,7 @@ def test_pickled_with_64_bits(jx, make):
 
 
 @pytest.mark.parametrize("axes", [np.array([1, 0]), [1, 0], (1, 0), range(1, -1, -1)], ids=str)
-def test_transpose_takes_any_sequence_of_axes(axes):
-    def program(jx):
-        return lambda x: (x.transpose(axes), jx.jit(lambda x: np.transpose(x, axes))(x))
-
-    both(program, np.arange(6.0).reshape(2, 3))
+@in_both
+def test_transpose_takes_any_sequence_of_axes(jx, axes):
+    x = np.arange(6.0).reshape(2, 3)
+    return (x.transpose(axes), jx.jit(lambda x: np.transpose(x, axes))(x))

@@ -24,15 +24,11 @@ def ravel(jx):
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("name", TREES)
-def test_there_and_back(name):
-    def program(jx):
-        def run(tree):
-            vector, unravel = ravel(jx)(tree)
-            return vector, unravel(vector), jx.jit(unravel)(vector)
-
-        return run
-
-    both(program, TREES[name])
+@in_both
+def test_there_and_back(jx, name):
+    tree = TREES[name]
+    vector, unravel = ravel(jx)(tree)
+    return vector, unravel(vector), jx.jit(unravel)(vector)
 
 
 @in_both

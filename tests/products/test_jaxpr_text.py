@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.calls import program
 
 ARRAYS = {
@@ -58,13 +58,9 @@ def test_text(row):
     both(program(row, ARRAYS, modules, lambda jx, f: jx.make_jaxpr(f)))
 
 
-def test_static_arguments_and_result_shapes():
-    def program(jx):
-        def run(x, n):
-            f = jx.make_jaxpr(lambda x, n: {"out": x**n}, static_argnums=1, return_shape=True)
-            jaxpr, shape = f(x, n)
-            return jaxpr, str(shape)
-
-        return run
-
-    both(program, ARRAYS["x"], 3)
+@in_both
+def test_static_arguments_and_result_shapes(jx):
+    x, n = ARRAYS["x"], 3
+    f = jx.make_jaxpr(lambda x, n: {"out": x**n}, static_argnums=1, return_shape=True)
+    jaxpr, shape = f(x, n)
+    return jaxpr, str(shape)

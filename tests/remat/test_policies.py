@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 
 X, W = np.linspace(0.1, 0.8, 4, dtype="f").reshape(2, 2), np.ones((2, 2), "f")
 
@@ -60,19 +60,15 @@ CASES = [
 
 
 @pytest.mark.parametrize("name, around, policy", CASES)
-def test_residuals(name, around, policy):
-    def program(jx):
-        import_module(f"{jx.__name__}.ad_checkpoint")
-        f = jx.checkpoint(AROUND[around](jx, branches(jx)[name]), policy=policies(jx)[policy])
-
-        def run(x, w):
-            made = jx.make_jaxpr(lambda x, w: jx.vjp(f, x, w)[1])(x, w)
-            backward = jx.make_jaxpr(jx.linearize(f, x, w)[1])(x, w)
-            return (counts(jx, str(made), *(str(v.aval) for v in made.jaxpr.outvars)),
-                    counts(jx, str(backward)), jx.grad(lambda *a: f(*a).sum(), (0, 1))(x, w))
-        return run
-
-    both(program, X, W)
+@in_both
+def test_residuals(jx, name, around, policy):
+    import_module(f"{jx.__name__}.ad_checkpoint")
+    f = jx.checkpoint(AROUND[around](jx, branches(jx)[name]), policy=policies(jx)[policy])
+    x, w = X, W
+    made = jx.make_jaxpr(lambda x, w: jx.vjp(f, x, w)[1])(x, w)
+    backward = jx.make_jaxpr(jx.linearize(f, x, w)[1])(x, w)
+    return (counts(jx, str(made), *(str(v.aval) for v in made.jaxpr.outvars)),
+            counts(jx, str(backward)), jx.grad(lambda *a: f(*a).sum(), (0, 1))(x, w))
 
 
 # ----------------------------------------------------------------------------------------------

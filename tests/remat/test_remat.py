@@ -137,13 +137,11 @@ def test_residuals_of_a_plain_function(capsys):
 
 
 @pytest.mark.live_jax
-def test_both_policies_must_answer_with_a_bool():
-    def program(jx):
-        policies = jx.checkpoint_policies
-        policy = policies.save_from_both_policies(lambda *a, **k: 3, policies.dots_saveable)
-        return jx.grad(jx.checkpoint(lambda x: jx.numpy.sin(jx.numpy.sin(x)), policy=policy))
-
-    both(program, 1.0)
+@in_both
+def test_both_policies_must_answer_with_a_bool(jx):
+    policies = jx.checkpoint_policies
+    policy = policies.save_from_both_policies(lambda *a, **k: 3, policies.dots_saveable)
+    return jx.grad(jx.checkpoint(lambda x: jx.numpy.sin(jx.numpy.sin(x)), policy=policy))(1.0)
 
 
 def test_static_arguments_that_are_equal_are_told_apart_by_type():

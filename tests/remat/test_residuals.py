@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.array([0.3, 0.8], np.float32)
 
@@ -42,27 +42,22 @@ NAMES = ["sin", "exp", "tanh", "products", "result", "jit", "two of a jit", "nes
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("name, policy, dtype, inside", [*itertools.product(
     NAMES, POLICIES, ["float32", "bfloat16"], [False, True])])
-def test_gradients(name, policy, dtype, inside):
-    def run(jx):
-        f = jx.checkpoint(functions(jx)[name], policy=POLICIES[policy])
-        f = jx.jit(f) if inside else f
-
-        def gradient(x):
-            out, pull = jx.vjp(f, x.astype(dtype))
-            return out, pull(out)
-        return gradient
-
-    both(run, X)
+@in_both
+def test_gradients(jx, name, policy, dtype, inside):
+    f = jx.checkpoint(functions(jx)[name], policy=POLICIES[policy])
+    f = jx.jit(f) if inside else f
+    x = X
+    out, pull = jx.vjp(f, x.astype(dtype))
+    return out, pull(out)
 
 
 @pytest.mark.parametrize("name, policy", [*itertools.product(
     ["sin", "exp", "tanh", "products", "result", "jit", "nested"], ["some", "all", "none"])])
-def test_the_texts_are_those_of_jax(name, policy):
-    def run(jx):
-        f = jx.checkpoint(functions(jx)[name], policy=POLICIES[policy])
-        return lambda x: jx.make_jaxpr(lambda x: jx.vjp(f, x)[0])(x)
-
-    both(run, X)
+@in_both
+def test_the_texts_are_those_of_jax(jx, name, policy):
+    f = jx.checkpoint(functions(jx)[name], policy=POLICIES[policy])
+    x = X
+    return jx.make_jaxpr(lambda x: jx.vjp(f, x)[0])(x)
 
 
 def test_both_passes_use_one_number():

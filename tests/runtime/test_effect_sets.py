@@ -7,7 +7,7 @@ import pytest
 
 from minijax.core.jaxpr import Effect, no_effects
 from minijax.runtime.effect_sets import EffectTypeSet
-from tests.oracle import both, jax, oracle, subject
+from tests.oracle import in_both, jax, oracle, subject
 
 jax_effects = jax._src.effects
 
@@ -49,14 +49,13 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("allowed", [True, False])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_effects_of_jaxprs(name, allowed):
-    def program(jx):
-        f = PROGRAMS[name](jx, primitive(jx, allowed))
-        # In a scan with effects JAX saves what it is given anyway: there the text differs.
-        text = str if name != "grad of scan" else lambda jaxpr: str(jaxpr).count("ping")
-        return lambda x: [len(jx.make_jaxpr(f)(x).effects), text(jx.make_jaxpr(f)(x))]
-
-    both(program, ONE)
+@in_both
+def test_effects_of_jaxprs(jx, name, allowed):
+    f = PROGRAMS[name](jx, primitive(jx, allowed))
+    # In a scan with effects JAX saves what it is given anyway: there the text differs.
+    text = str if name != "grad of scan" else lambda jaxpr: str(jaxpr).count("ping")
+    x = ONE
+    return [len(jx.make_jaxpr(f)(x).effects), text(jx.make_jaxpr(f)(x))]
 
 
 def test_sets_of_effects():

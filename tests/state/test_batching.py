@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject as jax
+from tests.oracle import both, in_both, subject as jax
 
 jnp = jax.numpy
 
@@ -139,11 +139,10 @@ JAXPRS = [(program, name) for program in (jitted, loop, checkpointed) for name i
 
 
 @pytest.mark.parametrize(("program", "name"), JAXPRS)
-def test_jaxprs(program, name):
-    def text(jx):
-        return lambda x: str(jx.make_jaxpr(TRANSFORMS[name](jx, lambda a: program(jx, a)))(x))
-
-    both(text, X)
+@in_both
+def test_jaxprs(jx, program, name):
+    x = X
+    return str(jx.make_jaxpr(TRANSFORMS[name](jx, lambda a: program(jx, a)))(x))
 
 
 def test_a_shared_reference_takes_no_batched_value():

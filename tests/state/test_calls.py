@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(1, 5, dtype=np.float32)
 
@@ -69,23 +69,17 @@ def test_the_values_are_those_of_jax(program):
     both(lambda jx: PROGRAMS[program](jx), X, 2 * X)
 
 
-def test_the_parameters_move_with_the_operands():
-    def of(jx):
-        f = jx.jit(reads_and_writes(jx)[0], donate_argnums=1)
-        return lambda x, y: jx.make_jaxpr(f)(x, y).eqns[0].params["donated_invars"]
+@in_both
+def test_the_parameters_move_with_the_operands(jx):
+    f = jx.jit(reads_and_writes(jx)[0], donate_argnums=1)
+    x, y = X, X
+    return jx.make_jaxpr(f)(x, y).eqns[0].params["donated_invars"]
 
-    both(of, X, X)
 
-
-def test_what_is_written():
-    def of(jx):
-        f, ref = reads_and_writes(jx)
-
-        def run(x, y):
-            out = jx.jit(f)(x, y)
-            jx.jit(lambda x: jx.jit(f)(x, y))(x * 3)
-            return out, ref[...]
-
-        return run
-
-    both(of, X, 2 * X)
+@in_both
+def test_what_is_written(jx):
+    f, ref = reads_and_writes(jx)
+    x, y = X, 2 * X
+    out = jx.jit(f)(x, y)
+    jx.jit(lambda x: jx.jit(f)(x, y))(x * 3)
+    return out, ref[...]

@@ -138,16 +138,13 @@ def test_inner_jaxprs_name_their_own_inputs(name):
     both(program)
 
 
-def test_effects_are_printed_with_the_names_of_their_references():
-    def program(jx):
-        def text(x):
-            closed = jx.make_jaxpr(lambda a, x: write(a, x))(new(jx), x)
-            jaxpr = closed.jaxpr
-            shown = [str(e).split("<")[0] for e in jaxpr.effects]
-            return jaxpr.pretty_print(print_effects=True), shown
-        return text
-
-    both(program, 1.0)
+@in_both
+def test_effects_are_printed_with_the_names_of_their_references(jx):
+    x = 1.0
+    closed = jx.make_jaxpr(lambda a, x: write(a, x))(new(jx), x)
+    jaxpr = closed.jaxpr
+    shown = [str(e).split("<")[0] for e in jaxpr.effects]
+    return jaxpr.pretty_print(print_effects=True), shown
 
 
 def test_a_copy_with_other_inputs_has_effects_on_them():

@@ -172,47 +172,35 @@ def test_arguments(transform):
     both(program, np.arange(6, dtype=np.float32).reshape(3, 2) if transform != "scan" else X, X)
 
 
-def test_tangents_of_arguments():
-    def program(jx):
-        def run(contents, x):
-            ref, dot = jx.new_ref(contents), jx.new_ref(jx.numpy.ones(3))
-            out = jx.jvp(_update(jx), (ref, x), (dot, 2.0))
-            return out, ref[...], dot[...]
-
-        return run
-
-    both(program, X, 1.5)
+@in_both
+def test_tangents_of_arguments(jx):
+    contents, x = X, 1.5
+    ref, dot = jx.new_ref(contents), jx.new_ref(jx.numpy.ones(3))
+    out = jx.jvp(_update(jx), (ref, x), (dot, 2.0))
+    return out, ref[...], dot[...]
 
 
-def test_cotangents_into_references():
-    def program(jx):
-        def run(contents, x):
-            ref = jx.new_ref(contents)
-            _, f_vjp = jx.vjp(_update(jx), ref, x)
-            ct, x_ct = jx.new_ref(jx.numpy.ones(3)), jx.new_ref(0.0)
-            shown = f_vjp.with_refs(ct, x_ct)(1.0)
-            return repr(shown), ct[...], x_ct[...], ref[...]
-
-        return run
-
-    both(program, X, 1.5)
+@in_both
+def test_cotangents_into_references(jx):
+    contents, x = X, 1.5
+    ref = jx.new_ref(contents)
+    _, f_vjp = jx.vjp(_update(jx), ref, x)
+    ct, x_ct = jx.new_ref(jx.numpy.ones(3)), jx.new_ref(0.0)
+    shown = f_vjp.with_refs(ct, x_ct)(1.0)
+    return repr(shown), ct[...], x_ct[...], ref[...]
 
 
-def test_accumulation_of_gradients():
-    def program(jx):
-        def run(x, y):
-            total = jx.new_ref(jx.numpy.zeros(3))
+@in_both
+def test_accumulation_of_gradients(jx):
+    x, y = X, X + 1
+    total = jx.new_ref(jx.numpy.zeros(3))
 
-            @jx.jit
-            def add(x, y):
-                _, f_vjp = jx.vjp(lambda x, y: (jx.numpy.sin(x) * y).sum(), x, y)
-                return f_vjp.with_refs(total, jx.ad.GradValue())(1.0)[1]
+    @jx.jit
+    def add(x, y):
+        _, f_vjp = jx.vjp(lambda x, y: (jx.numpy.sin(x) * y).sum(), x, y)
+        return f_vjp.with_refs(total, jx.ad.GradValue())(1.0)[1]
 
-            return add(x, y), add(x, y), total[...]
-
-        return run
-
-    both(program, X, X + 1)
+    return add(x, y), add(x, y), total[...]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -259,22 +247,18 @@ def test_a_compiled_program_may_close_over_references(jx):
 
 
 @pytest.mark.parametrize("jit", [False, True])
-def test_a_rule_keeps_a_reference_as_a_residual(jit):
+@in_both
+def test_a_rule_keeps_a_reference_as_a_residual(jx, jit):
     """Statistics of gradients: `bwd` writes to a reference that `fwd` was passed."""
-    def program(jx):
-        def run(x, y):
-            history = jx.new_ref(jx.numpy.zeros(3))
-            keep = jx.custom_vjp(lambda x, ref: x)
+    x, y = np.ones(3, np.float32), np.ones(3, np.float32)
+    history = jx.new_ref(jx.numpy.zeros(3))
+    keep = jx.custom_vjp(lambda x, ref: x)
 
-            def bwd(ref, ct):
-                ref[:] = jx.numpy.roll(ref[:], 1).at[0].set(jx.numpy.abs(ct).max())
-                return ct / ref[:].max(), None
+    def bwd(ref, ct):
+        ref[:] = jx.numpy.roll(ref[:], 1).at[0].set(jx.numpy.abs(ct).max())
+        return ct / ref[:].max(), None
 
-            keep.defvjp(lambda x, ref: (x, ref), bwd)
-            loss = lambda x, y: keep(jx.numpy.dot(x, y), history).sum() * 2
-            loss = jx.jit(loss) if jit else loss
-            return [(jx.grad(loss, (0, 1))(x, y), history[:]) for _ in range(2)]
-
-        return run
-
-    both(program, np.ones(3, np.float32), np.ones(3, np.float32))
+    keep.defvjp(lambda x, ref: (x, ref), bwd)
+    loss = lambda x, y: keep(jx.numpy.dot(x, y), history).sum() * 2
+    loss = jx.jit(loss) if jit else loss
+    return [(jx.grad(loss, (0, 1))(x, y), history[:]) for _ in range(2)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both, jax
+from tests.oracle import both, in_both, jax
 
 X = np.arange(14, dtype=np.float32).reshape(2, 7)
 
@@ -59,16 +59,14 @@ def test_calls(call, view):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("call", CLOSED_OVER)
-def test_closed_over(call, view):
-    def program(jx):
-        def f(x, i):
-            ref = jx.new_ref(x)
-            old = CLOSED_OVER[call](jx, lambda v: replaced(jx, v), VIEWS[view](jx, ref, i))
-            return old, ref[...]
+@in_both
+def test_closed_over(jx, call, view):
+    def f(x, i):
+        ref = jx.new_ref(x)
+        old = CLOSED_OVER[call](jx, lambda v: replaced(jx, v), VIEWS[view](jx, ref, i))
+        return old, ref[...]
 
-        return jx.jit(f)
-
-    both(program, X, 1)
+    return jx.jit(f)(X, 1)
 
 
 @pytest.mark.parametrize("call", sorted({*CALLS, *CLOSED_OVER} - {"plain"}))
@@ -96,18 +94,16 @@ def test_derivatives_and_batches(call):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
-def test_shard_map():
-    def program(jx):
-        mesh = jx.make_mesh((1,), ("i",), axis_types=(jx.sharding.AxisType.Explicit,))
+@in_both
+def test_shard_map(jx):
+    mesh = jx.make_mesh((1,), ("i",), axis_types=(jx.sharding.AxisType.Explicit,))
 
-        def f(x):
-            ref = jx.new_ref(x)
-            body = jx.shard_map(lambda v: replaced(jx, v), mesh=mesh, out_specs=jx.P(None))
-            return body(ref.at[0, 1:6]), ref[...]
+    def f(x):
+        ref = jx.new_ref(x)
+        body = jx.shard_map(lambda v: replaced(jx, v), mesh=mesh, out_specs=jx.P(None))
+        return body(ref.at[0, 1:6]), ref[...]
 
-        return jx.jit(f)
-
-    both(program, X)
+    return jx.jit(f)(X)
 
 
 def test_outside_of_a_trace():

@@ -74,12 +74,10 @@ def test_functions_take_the_array_of_a_pytree(library, name, wrap):
     return WRAPS[wrap](library, lambda p: FUNCTIONS[name](library, x, Proxy(p)))
 
 
-def test_a_condition_may_be_such_an_object():
-    def program(library):
-        Proxy = proxy_class(library, pytree=False)
-        return library.jit(lambda p: library.lax.cond(Proxy(p[0] > 1), lambda: p, lambda: -p))
-
-    both(program, X)
+@in_both
+def test_a_condition_may_be_such_an_object(library):
+    Proxy = proxy_class(library, pytree=False)
+    return library.jit(lambda p: library.lax.cond(Proxy(p[0] > 1), lambda: p, lambda: -p))(X)
 
 
 def test_a_primitive_refuses_it_under_jit():

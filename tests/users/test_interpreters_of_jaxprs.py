@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import both, subject
+from tests.oracle import both, in_both, subject
 from tests.users.test_interpreters import NETWORK, VECTORS, F, f, network, same
 
 # ----------------------------------------------------------------------------------------------
@@ -188,13 +188,11 @@ EVALUATED = {
 
 
 @pytest.mark.parametrize("name", EVALUATED)
-def test_eval_jaxpr_of_the_library(name):
-    def program(jx):
-        closed = jx.make_jaxpr(lambda x: [f(jx)(x), x * np.arange(3, dtype=F), x])(VECTORS[0])
-        g = functools.partial(jx.core.eval_jaxpr, closed.jaxpr, closed.consts)
-        return EVALUATED[name](jx, g)
-
-    same(program, np.stack([VECTORS[0]] * 3) if name == "vmap" else VECTORS[0])
+@in_both
+def test_eval_jaxpr_of_the_library(jx, name):
+    closed = jx.make_jaxpr(lambda x: [f(jx)(x), x * np.arange(3, dtype=F), x])(VECTORS[0])
+    g = functools.partial(jx.core.eval_jaxpr, closed.jaxpr, closed.consts)
+    return EVALUATED[name](jx, g)(np.stack([VECTORS[0]] * 3) if name == "vmap" else VECTORS[0])
 
 
 def test_an_evaluator_copied_from_jax():

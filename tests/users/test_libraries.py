@@ -314,40 +314,29 @@ def test_pallas_is_refused_where_it_is_used():
     assert not hasattr(pallas, "__path_of_nothing__")
 
 
-def test_slices_of_pallas_index_mutable_arrays():
+@in_both
+def test_slices_of_pallas_index_mutable_arrays(jx):
     """haliax imports the class to know such indices from others."""
-
-    def program(jx):
-        slices = import_module(f"{jx.__name__}._src.state.indexing")
-        pallas = import_module(f"{jx.__name__}.experimental.pallas")
-        assert pallas.ds is pallas.dslice is slices.ds and pallas.Slice is slices.Slice
-
-        def run(x):
-            ref = jx.new_ref(x)
-            ref[pallas.ds(5, 2)] = ref[pallas.dslice(0, 2)] * 10
-            part = jx.jit(lambda i: ref[pallas.ds(i, 3)])(2)
-            return part, ref[...], [isinstance(index, slices.Slice) for index in
-                                    (pallas.ds(0, 3), pallas.ds(3), pallas.ds(np.int32(1), 2), slice(3))]
-
-        return run
-
-    both(program, np.arange(8, dtype=np.float32))
+    slices = import_module(f"{jx.__name__}._src.state.indexing")
+    pallas = import_module(f"{jx.__name__}.experimental.pallas")
+    assert pallas.ds is pallas.dslice is slices.ds and pallas.Slice is slices.Slice
+    x = np.arange(8, dtype=np.float32)
+    ref = jx.new_ref(x)
+    ref[pallas.ds(5, 2)] = ref[pallas.dslice(0, 2)] * 10
+    part = jx.jit(lambda i: ref[pallas.ds(i, 3)])(2)
+    return part, ref[...], [isinstance(index, slices.Slice) for index in
+                            (pallas.ds(0, 3), pallas.ds(3), pallas.ds(np.int32(1), 2), slice(3))]
 
 
-def test_threefry_s_private_functions_work_on_words():
-    def program(jx):
-        threefry = import_module(f"{jx.__name__}._src.random.threefry2x32")
-
-        def run(seed):
-            key = threefry.threefry_seed(jx.numpy.asarray(seed))
-            return (key, threefry.threefry_split(key, (2,)),
-                    threefry.threefry_fold_in(key, jx.numpy.uint32(4)),
-                    threefry.threefry_random_bits(key, 32, (3,)),
-                    threefry.threefry_2x32(key, jx.numpy.arange(4, dtype="uint32")))
-
-        return run
-
-    both(program, 3)
+@in_both
+def test_threefry_s_private_functions_work_on_words(jx):
+    threefry = import_module(f"{jx.__name__}._src.random.threefry2x32")
+    seed = 3
+    key = threefry.threefry_seed(jx.numpy.asarray(seed))
+    return (key, threefry.threefry_split(key, (2,)),
+            threefry.threefry_fold_in(key, jx.numpy.uint32(4)),
+            threefry.threefry_random_bits(key, 32, (3,)),
+            threefry.threefry_2x32(key, jx.numpy.arange(4, dtype="uint32")))
 
 
 def test_contractions_in_an_order_of_the_library_s_own():
@@ -379,34 +368,28 @@ def test_swap_takes_the_name_for_its_messages():
 
 
 @pytest.mark.filterwarnings("ignore:jax.core:DeprecationWarning")
-def test_older_names_of_jax_core():
+@in_both
+def test_older_names_of_jax_core(jx):
     """haliax asks `jax.core` whether sizes are constant."""
+    core = jx.core
+    x = np.arange(2, dtype=np.float32)
+    under = []
 
-    def program(jx):
-        core = jx.core
+    def body(x):
+        under.append((core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                      core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+                      core.nonempty_axis_env_DO_NOT_USE()))
+        return x
 
-        def run(x):
-            under = []
-
-            def body(x):
-                under.append((core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
-                              core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
-                              core.nonempty_axis_env_DO_NOT_USE()))
-                return x
-
-            jx.jit(body)(x)
-            jx.vmap(body, axis_name="i")(x)
-            closed = jx.make_jaxpr(jx.jit(body))(x)
-            core.check_jaxpr(closed.jaxpr)
-            return (under, core.is_constant_dim(3), core.is_constant_shape((2, "b")),
-                    str(core.primal_dtype_to_tangent_dtype(np.dtype("int32"))),
-                    len(list(core.jaxprs_in_params(closed.eqns[0].params))),
-                    issubclass(core.InconclusiveDimensionOperation, Exception),
-                    issubclass(core.JaxprTypeError, TypeError), isinstance(core.Effect, type))
-
-        return run
-
-    both(program, np.arange(2, dtype=np.float32))
+    jx.jit(body)(x)
+    jx.vmap(body, axis_name="i")(x)
+    closed = jx.make_jaxpr(jx.jit(body))(x)
+    core.check_jaxpr(closed.jaxpr)
+    return (under, core.is_constant_dim(3), core.is_constant_shape((2, "b")),
+            str(core.primal_dtype_to_tangent_dtype(np.dtype("int32"))),
+            len(list(core.jaxprs_in_params(closed.eqns[0].params))),
+            issubclass(core.InconclusiveDimensionOperation, Exception),
+            issubclass(core.JaxprTypeError, TypeError), isinstance(core.Effect, type))
 
 
 @pytest.mark.filterwarnings("ignore:jax.core:DeprecationWarning")

@@ -20,7 +20,7 @@ from minijax.core.tree import tree_structure
 from minijax.lax.control_flow.common import stage
 from minijax.lax.control_flow.cond import cond_p
 from tests.halves import check_halves
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.float32(0.7)
 V = np.array([0.3, -1.2, 0.8], np.float32)
@@ -229,12 +229,10 @@ def test_eager_evaluation_runs_one_branch_only():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64"])
-def test_dtypes(dtype):
-    def f(jx):
-        def g(p):
-            x = jx.numpy.ones(2, dtype)
-            return jx.lax.cond(p, lambda: x, lambda: jx.numpy.zeros(2, dtype))
+@in_both
+def test_dtypes(jx, dtype):
+    def g(p):
+        x = jx.numpy.ones(2, dtype)
+        return jx.lax.cond(p, lambda: x, lambda: jx.numpy.zeros(2, dtype))
 
-        return jx.jit(g)
-
-    both(f, True)
+    return jx.jit(g)(True)

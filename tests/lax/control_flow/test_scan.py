@@ -19,7 +19,7 @@ from minijax.checks.typecheck import check_jaxpr
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from tests.halves import check_halves
-from tests.oracle import both, jax as real_jax
+from tests.oracle import both, in_both, jax as real_jax
 from tests.oracle.lax_table import CALLS, function
 from tests.oracle.primitives_table import operands
 
@@ -78,43 +78,35 @@ def test_dtypes_weak_types_and_empty_arrays(init, xs):
     both(lambda jx: lambda init, xs: jx.make_jaxpr(program(jx))(init, xs), init, xs)
 
 
-def test_named_axes_inside():
-    def program(jx):
-        def f(c, xs):
-            return jx.lax.scan(lambda c, x: (c * jx.lax.axis_size("i") + x, c), c, xs)
+@in_both
+def test_named_axes_inside(jx):
+    def f(c, xs):
+        return jx.lax.scan(lambda c, x: (c * jx.lax.axis_size("i") + x, c), c, xs)
 
-        return jx.vmap(f, (0, None), axis_name="i")
-
-    both(program, VECTOR, MATRIX[:, 0])
+    return jx.vmap(f, (0, None), axis_name="i")(VECTOR, MATRIX[:, 0])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("unroll", [1, 2, 3, 5, 7, 0, True, False])
-def test_unroll(reverse, unroll):
-    def program(jx):
-        def f(a, xs):
-            c, ys = jx.lax.scan(lambda c, x: (c * a + x, (c, x * c)), a, xs, None, reverse, unroll)
-            return c + (ys[0] * ys[1]).sum()
+@in_both
+def test_unroll(jx, reverse, unroll):
+    def f(a, xs):
+        c, ys = jx.lax.scan(lambda c, x: (c * a + x, (c, x * c)), a, xs, None, reverse, unroll)
+        return c + (ys[0] * ys[1]).sum()
 
-        return jx.value_and_grad(f, (0, 1))
-
-    both(program, SCALAR, np.arange(5, dtype=np.float32))
+    return jx.value_and_grad(f, (0, 1))(SCALAR, np.arange(5, dtype=np.float32))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_python_loop_when_jit_is_disabled(reverse):
-    def program(jx):
-        def run(xs):
-            seen = []
-            with jx.disable_jit():
-                out = jx.lax.scan(lambda c, x: (seen.append(float(c)), (c + x, c))[1], 0.0, xs,
-                                  reverse=reverse)
-                grads = jx.grad(lambda xs: jx.lax.scan(lambda c, x: (c * x, c), 1.0, xs)[0])(xs)
-            return out, seen, grads
-
-        return run
-
-    both(program, VECTOR)
+@in_both
+def test_python_loop_when_jit_is_disabled(jx, reverse):
+    xs = VECTOR
+    seen = []
+    with jx.disable_jit():
+        out = jx.lax.scan(lambda c, x: (seen.append(float(c)), (c + x, c))[1], 0.0, xs,
+                          reverse=reverse)
+        grads = jx.grad(lambda xs: jx.lax.scan(lambda c, x: (c * x, c), 1.0, xs)[0])(xs)
+    return out, seen, grads
 
 
 # ----------------------------------------------------------------------------------------------

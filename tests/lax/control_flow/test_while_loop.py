@@ -16,7 +16,7 @@ from minijax.checks.typecheck import check_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from minijax.lax.control_flow.while_loop import while_p
 from tests.halves import check_halves
-from tests.oracle import both
+from tests.oracle import both, in_both
 from tests.oracle.lax_table import CALLS, function
 from tests.oracle.primitives_table import operands
 
@@ -281,15 +281,11 @@ def test_disable_jit(line, call):
     both(program, *operands(line, "float32"))
 
 
-def test_disable_jit_under_vmap_falls_back_to_the_primitive():
-    def f(jx):
-        def g(x):
-            with jx.disable_jit():
-                return jx.vmap(square_root(jx))(x)
-
-        return g
-
-    both(f, V)
+@in_both
+def test_disable_jit_under_vmap_falls_back_to_the_primitive(jx):
+    x = V
+    with jx.disable_jit():
+        return jx.vmap(square_root(jx))(x)
 
 
 def test_python_values_are_seen_under_disable_jit():

@@ -67,22 +67,20 @@ def test_jaxprs_with_the_axis_mapped_and_with_the_axis_only_named(jx, name):
 
 
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES if n not in WRONG_TRANSPOSE])
-def test_derivatives(name):
-    def derivatives(jx):
-        f = mapped(jx, name)
+@in_both
+def test_derivatives(jx, name):
+    f = mapped(jx, name)
 
-        def run(x):
-            out, tangent = jx.jvp(f, (x,), (x + 1,))
-            linear = [y for y in jx.tree_util.tree_leaves(out) if y.dtype == np.float32]
-            back = jx.grad(lambda x: sum(
-                jx.numpy.sum(jx.numpy.sin(y)) for y in jx.tree_util.tree_leaves(f(x))
-                if y.dtype == np.float32))(x)
-            return linear, [t for t in jx.tree_util.tree_leaves(tangent)
-                            if t.dtype == np.float32], back
+    def run(x):
+        out, tangent = jx.jvp(f, (x,), (x + 1,))
+        linear = [y for y in jx.tree_util.tree_leaves(out) if y.dtype == np.float32]
+        back = jx.grad(lambda x: sum(
+            jx.numpy.sum(jx.numpy.sin(y)) for y in jx.tree_util.tree_leaves(f(x))
+            if y.dtype == np.float32))(x)
+        return linear, [t for t in jx.tree_util.tree_leaves(tangent)
+                        if t.dtype == np.float32], back
 
-        return jx.jit(run)
-
-    both(derivatives, X)
+    return jx.jit(run)(X)
 
 
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES
@@ -102,15 +100,13 @@ def test_the_transpose_of_each_in_a_jaxpr(jx, name):
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_under_another_vmap_inside_and_outside_of_the_named_one(name):
-    def nested(jx):
-        def f(x):
-            return COLLECTIVES[name](jx.lax, x)
+@in_both
+def test_under_another_vmap_inside_and_outside_of_the_named_one(jx, name):
+    def f(x):
+        return COLLECTIVES[name](jx.lax, x)
 
-        inner = jx.vmap(jx.vmap(f, axis_name="j"), axis_name="i", in_axes=1, out_axes=1)
-        return jx.jit(lambda y: (jx.vmap(mapped(jx, name))(y), inner(y)))
-
-    both(nested, Y)
+    inner = jx.vmap(jx.vmap(f, axis_name="j"), axis_name="i", in_axes=1, out_axes=1)
+    return jx.jit(lambda y: (jx.vmap(mapped(jx, name))(y), inner(y)))(Y)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool", "complex64", "bfloat16", "uint8"])
@@ -349,31 +345,29 @@ def test_groups_stay_in_the_equation(jx):
 # --- through other primitives -----------------------------------------------------------------
 
 
-def test_collectives_within_control_flow_and_custom_rules():
-    def program(jx):
-        lax, jnp = jx.lax, jx.numpy
+@in_both
+def test_collectives_within_control_flow_and_custom_rules(jx):
+    lax, jnp = jx.lax, jx.numpy
 
-        @jx.custom_vjp
-        def shared(x):
-            return lax.psum(x, "i")
+    @jx.custom_vjp
+    def shared(x):
+        return lax.psum(x, "i")
 
-        shared.defvjp(lambda x: (lax.psum(x, "i"), None), lambda _, ct: (lax.psum(ct, "i"),))
+    shared.defvjp(lambda x: (lax.psum(x, "i"), None), lambda _, ct: (lax.psum(ct, "i"),))
 
-        def f(x):
-            total, _ = lax.scan(lambda c, row: (c + lax.pmean(row, "i"), None), jnp.zeros(2), x)
-            x = lax.fori_loop(0, 3, lambda _, x: lax.pshuffle(x, "i", [1, 2, 3, 0]), x)
-            x = lax.cond(lax.psum(1, "i") > 2, lambda x: x - lax.pmin(x, "i"), lambda x: x, x)
-            x = jx.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")))(x)
-            return x + total + shared(x)
+    def f(x):
+        total, _ = lax.scan(lambda c, row: (c + lax.pmean(row, "i"), None), jnp.zeros(2), x)
+        x = lax.fori_loop(0, 3, lambda _, x: lax.pshuffle(x, "i", [1, 2, 3, 0]), x)
+        x = lax.cond(lax.psum(1, "i") > 2, lambda x: x - lax.pmin(x, "i"), lambda x: x, x)
+        x = jx.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")))(x)
+        return x + total + shared(x)
 
-        def loss(x):
-            x = jx.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")) + lax.axis_index("i"))(x)
-            return jnp.sum(shared(x) * lax.all_gather(x, "i")[0])
+    def loss(x):
+        x = jx.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")) + lax.axis_index("i"))(x)
+        return jnp.sum(shared(x) * lax.all_gather(x, "i")[0])
 
-        return jx.jit(lambda x: (jx.vmap(f, axis_name="i")(x),
-                                 jx.vmap(jx.value_and_grad(loss), axis_name="i")(x)))
-
-    both(program, X)
+    return jx.jit(lambda x: (jx.vmap(f, axis_name="i")(x),
+                             jx.vmap(jx.value_and_grad(loss), axis_name="i")(x)))(X)
 
 
 def test_batch_normalisation_and_its_second_derivative():
@@ -406,47 +400,43 @@ def on_devices(jx, f, **options):
 BLOCKS = np.arange(64, dtype="f").reshape(8, 8)
 
 
-def test_groups_and_several_axes_on_devices():
-    def program(jx):
-        lax = jx.lax
+@in_both
+def test_groups_and_several_axes_on_devices(jx):
+    lax = jx.lax
 
-        def f(x):
-            return (
-                lax.psum(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
-                lax.psum(x, "x", axis_index_groups=[[0], [2, 3, 1]]),
-                lax.pmax(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
-                lax.all_gather(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
-                lax.psum_scatter(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
-                lax.pswapaxes(x, "x", 0, axis_index_groups=[[0, 3], [1, 2]]),
-                lax.psum(x, ("y", "x", 0))[None],
-                lax.all_gather(x, ("y", "x"), axis=1, tiled=True),
-                lax.all_to_all(x, "x", 1, 0, tiled=True),
-                lax.all_to_all(lax.all_gather(x, "y", tiled=True), ("y", "x"), 1, 0, tiled=True)
-                if x.shape[1] % 8 == 0 else x,
-                lax.ppermute(x, ("y", "x"), [(0, 7), (7, 1)]),
-                lax.ppermute(x, "x", []),
-                lax.axis_index(("y", "x")) + x,
-            )
+    def f(x):
+        return (
+            lax.psum(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
+            lax.psum(x, "x", axis_index_groups=[[0], [2, 3, 1]]),
+            lax.pmax(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
+            lax.all_gather(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
+            lax.psum_scatter(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
+            lax.pswapaxes(x, "x", 0, axis_index_groups=[[0, 3], [1, 2]]),
+            lax.psum(x, ("y", "x", 0))[None],
+            lax.all_gather(x, ("y", "x"), axis=1, tiled=True),
+            lax.all_to_all(x, "x", 1, 0, tiled=True),
+            lax.all_to_all(lax.all_gather(x, "y", tiled=True), ("y", "x"), 1, 0, tiled=True)
+            if x.shape[1] % 8 == 0 else x,
+            lax.ppermute(x, ("y", "x"), [(0, 7), (7, 1)]),
+            lax.ppermute(x, "x", []),
+            lax.axis_index(("y", "x")) + x,
+        )
 
-        return jx.jit(on_devices(jx, f, check_vma=False))
-
-    both(program, BLOCKS)
+    return jx.jit(on_devices(jx, f, check_vma=False))(BLOCKS)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool", "complex64", "bfloat16"])
-def test_dtypes_on_devices(dtype):
-    def program(jx):
-        lax = jx.lax
+@in_both
+def test_dtypes_on_devices(jx, dtype):
+    lax = jx.lax
 
-        def f(x):
-            x = x > 20 if dtype == "bool" else x.astype(dtype)
-            extrema = () if dtype == "complex64" else (lax.pmax(x, "x"), lax.pmin(x, ("x", "y")))
-            return (lax.psum(x, "x"), lax.all_gather(x, "y", tiled=True),
-                    lax.ppermute(x, "y", [(0, 1)]), *extrema)
+    def f(x):
+        x = x > 20 if dtype == "bool" else x.astype(dtype)
+        extrema = () if dtype == "complex64" else (lax.pmax(x, "x"), lax.pmin(x, ("x", "y")))
+        return (lax.psum(x, "x"), lax.all_gather(x, "y", tiled=True),
+                lax.ppermute(x, "y", [(0, 1)]), *extrema)
 
-        return jx.jit(on_devices(jx, f, check_vma=False))
-
-    both(program, BLOCKS)
+    return jx.jit(on_devices(jx, f, check_vma=False))(BLOCKS)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
@@ -457,14 +447,12 @@ def test_broadcasting_on_devices_of_any_kind(dtype):
     assert np.array_equal(out, np.tile(x[2:4, 4:], (4, 2)))
 
 
-def test_places_where_only_some_axes_are_manual():
-    def program(jx):
-        mesh = jx.make_mesh((4, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2)
-        return jx.jit(jx.shard_map(
-            lambda x: x + 100 * jx.lax.axis_index("y") + jx.lax.pmax(x, "y"), mesh=mesh,
-            in_specs=jx.P(None, "y"), out_specs=jx.P(None, "y"), axis_names={"y"}))
-
-    both(program, BLOCKS)
+@in_both
+def test_places_where_only_some_axes_are_manual(jx):
+    mesh = jx.make_mesh((4, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2)
+    return jx.jit(jx.shard_map(
+        lambda x: x + 100 * jx.lax.axis_index("y") + jx.lax.pmax(x, "y"), mesh=mesh,
+        in_specs=jx.P(None, "y"), out_specs=jx.P(None, "y"), axis_names={"y"}))(BLOCKS)
 
 
 def test_what_is_wrong_with_a_permutation_is_found_when_it_is_compiled():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 GROUPS = [[0, 1], [3, 2]]
 
@@ -77,36 +77,31 @@ def loss(jx, f):
 
 @pytest.mark.daily(3)
 @pytest.mark.parametrize(("name", "kind"), cases())
-def test_values_tangents_gradients_and_batches(name, kind):
-    def program(jx):
-        f = of(jx, name, kind)
+@in_both
+def test_values_tangents_gradients_and_batches(jx, name, kind):
+    f = of(jx, name, kind)
 
-        def everything(x, y):
-            return {"value": f(x), "batch": jx.vmap(f)(y)} | ({} if name in NO_DERIVATIVE else {
-                "tangent": jx.jvp(loss(jx, f), (x,), (x + 1,))[1],
-                "gradient": jx.grad(loss(jx, f))(x)})
+    def everything(x, y):
+        return {"value": f(x), "batch": jx.vmap(f)(y)} | ({} if name in NO_DERIVATIVE else {
+            "tangent": jx.jvp(loss(jx, f), (x,), (x + 1,))[1],
+            "gradient": jx.grad(loss(jx, f))(x)})
 
-        return jx.jit(everything)
-
-    both(program, X, Y)
+    return jx.jit(everything)(X, Y)
 
 
 @pytest.mark.parametrize(("name", "kind"), cases())
-def test_jaxprs_of_values_and_batches(name, kind):
-    def program(jx):
-        f = of(jx, name, kind)
-        return lambda x, y: (jx.make_jaxpr(f)(x), jx.make_jaxpr(jx.vmap(f))(y))
-
-    both(program, X, Y)
+@in_both
+def test_jaxprs_of_values_and_batches(jx, name, kind):
+    f = of(jx, name, kind)
+    x, y = X, Y
+    return (jx.make_jaxpr(f)(x), jx.make_jaxpr(jx.vmap(f))(y))
 
 
 @pytest.mark.parametrize("kind", MAPS)
-def test_all_to_all_in_groups_which_jax_has_not_under_vmap(kind):
-    def program(jx):
-        f = MAPS[kind](jx, lambda x: jx.lax.all_to_all(x, "i", 1, 1, axis_index_groups=GROUPS))
-        return jx.jit(lambda x: (f(x), jx.grad(loss(jx, f))(x)))
-
-    both(program, X)
+@in_both
+def test_all_to_all_in_groups_which_jax_has_not_under_vmap(jx, kind):
+    f = MAPS[kind](jx, lambda x: jx.lax.all_to_all(x, "i", 1, 1, axis_index_groups=GROUPS))
+    return jx.jit(lambda x: (f(x), jx.grad(loss(jx, f))(x)))(X)
 
 
 @pytest.mark.parametrize("name", ["psum", "all_gather tiled", "ppermute"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.oracle import both
+from tests.oracle import both, in_both
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -111,17 +111,15 @@ lambda x: jax.jvp(mapped(jnp.sin), (x,), (x,))[1]
 
 @pytest.mark.parametrize("check_vma", [False, True])
 @pytest.mark.parametrize("row", BATCHES)
-def test_derivatives_of_a_shard_map_whose_batch_is_split(row, check_vma):
+@in_both
+def test_derivatives_of_a_shard_map_whose_batch_is_split(library, row, check_vma):
     """No sum over devices mixes the examples."""
-    def program(library):
-        kinds = (library.sharding.AxisType.Auto,) * 2
-        mesh, spec = library.make_mesh((2, 4), ("x", "y"), kinds), library.P("y")
-        mapped = lambda f: library.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec,
-                                             check_vma=check_vma)
-        f = eval(row, {"jax": library, "jnp": library.numpy, "mapped": mapped})
-        return library.vmap(f, spmd_axis_name="x")
-
-    both(program, np.arange(16, dtype=np.float32).reshape(2, 8))
+    kinds = (library.sharding.AxisType.Auto,) * 2
+    mesh, spec = library.make_mesh((2, 4), ("x", "y"), kinds), library.P("y")
+    mapped = lambda f: library.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec,
+                                         check_vma=check_vma)
+    f = eval(row, {"jax": library, "jnp": library.numpy, "mapped": mapped})
+    return library.vmap(f, spmd_axis_name="x")(np.arange(16, dtype=np.float32).reshape(2, 8))
 
 
 def test_a_body_that_differs_along_the_axis_of_the_batch_is_refused():

@@ -134,13 +134,11 @@ def body_program(jx, text, check_vma):
 
 @CHECKS
 @pytest.mark.parametrize("name", BODIES)
-def test_bodies(name, check_vma):
-    def program(jx):
-        f = body_program(jx, BODIES[name], check_vma)
-        reverse = [] if name in NOT_REVERSE else [jx.grad(loss(jx, f))]
-        return jx.jit(lambda x: (f(x), jx.jvp(f, (x,), (x,)), [g(x) for g in reverse]))
-
-    both(program, X)
+@in_both
+def test_bodies(jx, name, check_vma):
+    f = body_program(jx, BODIES[name], check_vma)
+    reverse = [] if name in NOT_REVERSE else [jx.grad(loss(jx, f))]
+    return jx.jit(lambda x: (f(x), jx.jvp(f, (x,), (x,)), [g(x) for g in reverse]))(X)
 
 
 @CHECKS
@@ -163,17 +161,15 @@ def test_checkpoint_around_it_asks_the_policy_for_what_is_inside(jx, policy, che
     return [text.count(f" = {name}") for name in names], jx.jit(jx.grad(g))(X)
 
 
-def test_custom_vjp():
-    def program(jx):
-        @jx.custom_vjp
-        def f(x):
-            return x**2
+@in_both
+def test_custom_vjp(jx):
+    @jx.custom_vjp
+    def f(x):
+        return x**2
 
-        f.defvjp(lambda x: (x**2, x), lambda x, ct: (ct * x * 5,))
-        mapped = shard_map(jx, lambda x: jx.lax.psum(f(x).sum(), "i"), "P('i')", "P()")
-        return jx.grad(mapped)
-
-    both(program, X)
+    f.defvjp(lambda x: (x**2, x), lambda x, ct: (ct * x * 5,))
+    mapped = shard_map(jx, lambda x: jx.lax.psum(f(x).sum(), "i"), "P('i')", "P()")
+    return jx.grad(mapped)(X)
 
 
 @in_both
