@@ -402,7 +402,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
 
 def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
     """The cotangents of the arguments, from a cotangent of the result."""
-    leaves, tree = tree_flatten(ct)
+    leaves, tree = _flatten_owned(ct)
     checks.vjp_cotangents(derivative.name, derivative.out_tree, derivative.out_avals, leaves, tree)
     cts = _leaf_cotangents(derivative, residuals, leaves)
     return derivative.in_tree.unflatten(map(instantiate_zeros, cts))

@@ -13,6 +13,7 @@ from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
+from ..core.primitives import ensure_array
 from ..core.staging import batch_jaxpr, jaxpr_of
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
@@ -205,7 +206,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
         *[x for _, consts, _ in parts for x in consts], *leaves,
         const_lengths=_LinearSolveTuple(*[len(consts) for _, consts, _ in parts]),
         jaxprs=_LinearSolveTuple(*[jaxpr for jaxpr, _, _ in parts]))
-    return solve_part[2].unflatten(outs)
+    return solve_part[2].unflatten(map(ensure_array, outs))
 
 
 def _transposed(fun, example):

@@ -30,6 +30,7 @@ from ..core.core import Primitive, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering
+from ..core.primitives import ensure_array
 from ..core.staging import jvp_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list, split_list
@@ -97,7 +98,7 @@ class custom_vmap(CustomRule):
             *consts, *leaves, call=jaxpr, rule=FlatRule(self.vmap_rule, len(consts), in_tree,
                                                         out_tree),
             in_tree=treedef_tuple([tree_flatten(list(consts))[1], in_tree]), out_tree=out_tree)
-        return out_tree.unflatten(outs)
+        return out_tree.unflatten(map(ensure_array, outs))
 
 
 class FlatRule:

@@ -73,8 +73,9 @@ def initialize(
       heartbeat_timeout_seconds: after how many seconds without a message a process counts as dead.
       shutdown_timeout_seconds: for how many seconds, at the end, to wait for the others.
       coordinator_bind_address: the address on which the first process listens, if the others reach
-        it by a different one. The default is `JAX_COORDINATOR_BIND_ADDRESS`, or the port on all
-        addresses of that machine.
+        it by a different one. The default is `JAX_COORDINATOR_BIND_ADDRESS`. Without both, it
+        listens on the loopback address if `coordinator_address` is one, or else on all addresses
+        of that machine. It trusts whoever connects, as in JAX: use it in a private network.
       local_device_ids, slice_index, partition_index: which accelerators this process uses, and
         how they are wired. They have no effect here (set CUDA_VISIBLE_DEVICES for the former).
 
@@ -102,7 +103,7 @@ def initialize(
     service = None
     if me == 0:
         bind = (coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
-                or f"[::]:{port}")
+                or (address if _is_loopback(host) else f"[::]:{port}"))
         _check_free(bind)
         service = xla("backends").start_service(
             bind, count, cluster_register_timeout=initialization_timeout, **times)
@@ -230,6 +231,11 @@ def _host_and_port(address):
         raise ValueError(f"{address!r} is no address: it has to be of the form host:port, with a "
                          "port in 1..65535.")
     return host.strip("[]"), int(port)
+
+
+def _is_loopback(host):
+    """Whether only processes of this machine can reach the host."""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _check_free(address):

@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from jaxlib import _profile_data, _profiler
 
 from ..source import wraps
+from ..text.locations import user_stacklevel
 from . import xla
 
 ProfileData = _profile_data.ProfileData
@@ -137,6 +139,10 @@ def trace(log_dir: os.PathLike | str, create_perfetto_link: bool = False,
 def start_server(port: int, requires_backend: bool = True) -> Any:
     """Listen at `port` for requests to record, as TensorBoard's "capture profile" sends them.
 
+    XLA's server listens on all addresses of the machine, not only on the loopback address, and it
+    trusts whoever connects. So let a firewall close the port to other machines. (A warning says
+    so.)
+
     Raises:
       ValueError: a server is running already.
     """
@@ -144,6 +150,9 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         raise ValueError("Only one profiler server can be active at a time: call stop_server().")
     if requires_backend:
         xla().backend(None)
+    warnings.warn(f"The profiler's server listens on port {port} of all addresses of this machine, "
+                  "and trusts whoever connects: close the port to other machines.", RuntimeWarning,
+                  stacklevel=user_stacklevel())
     _Running.server = _profiler.start_server(port)
     return _Running.server
 

@@ -294,6 +294,29 @@ def test_a_process_that_never_comes_is_named():
     assert is_free(port)
 
 
+LISTENING = """
+import sys
+import minijax as jax
+
+port, rank = int(sys.argv[1]), int(sys.argv[2])
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
+if rank == 0:
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in open(table).readlines()[1:]:
+            address, state = line.split()[1], line.split()[3]
+            if state == "0A" and int(address.rpartition(":")[2], 16) == port:
+                print(address.rpartition(":")[0])
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads Linux's table of sockets")
+def test_a_coordinator_at_the_loopback_address_listens_there_only():
+    port = free_port()
+    said = [process.communicate(timeout=100) for process in [start(LISTENING, port, rank) for rank in range(2)]]
+    (address,) = said[0][0].split()
+    assert address.endswith("0100007F"), said  # 127.0.0.1, perhaps as an address of IPv6
+
+
 PREEMPTED = """
 import os, signal, sys, time
 import minijax as jax

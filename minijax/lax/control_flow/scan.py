@@ -146,7 +146,7 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
     carry_out, ys = split_list(outs, [len(carry)])
     rest = iter(ys)
     ys = [next(rest) if source is None else ensure_array(xs[source]) for source in from_xs]
-    return merge_lists(is_const, carry_out, new_consts) + ys
+    return merge_lists(is_const, carry_out, map(ensure_array, new_consts)) + ys
 
 
 def _python_loop(f, init, xs, length, reverse):

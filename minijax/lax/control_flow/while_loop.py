@@ -146,7 +146,7 @@ def _bind(cond: common.Staged, body: common.Staged, init: list) -> list:
     outs = while_p.bind(*cond_consts, *fixed, *body_consts, *carry,
                         cond_nconsts=n_cond, cond_jaxpr=cond_jaxpr,
                         body_nconsts=n_body + len(fixed), body_jaxpr=body_jaxpr)
-    return merge_lists(carried, fixed, outs)  # as in JAX, a fixed value is returned as it went in
+    return merge_lists(carried, map(ensure_array, fixed), outs)
 
 # ----------------------------------------------------------------------------------------------
 # The primitive: its evaluation and its types
