@@ -112,7 +112,7 @@ def test_arguments_the_environment_and_a_coordinator_that_is_not_there():
         ("ValueError", "JAX_PROCESS_ID must be a number, got 'two'"),
         ("ValueError", "num_processes is missing"),
         ("RuntimeError", f"No coordinator at 127.0.0.1:{port} after 1 s"),
-        ("RuntimeError", f"The coordinator cannot listen on [::]:{port}"),
+        ("RuntimeError", f"The coordinator cannot listen on 127.0.0.1:{port}"),
         ("no error", ""),
         ("RuntimeError", "should only be called once"),
         (0, 1),
