@@ -59,7 +59,8 @@ class _Sorted(NamedTuple):
 
 def in_parts(closed: ClosedJaxpr) -> ClosedJaxpr | None:
     """The program as a loop over parts, or `None` if it does not compute its rows one by one."""
-    shape = max((aval.shape for aval in closed.in_avals), key=math.prod, default=())
+    shapes = [aval.shape for aval in closed.in_avals]
+    shape: tuple[int, ...] = max(shapes, key=math.prod, default=())
     parts = _number_of_parts(shape)
     if not parts or closed.effects:
         return None
@@ -112,11 +113,11 @@ def _sorted(jaxpr: Jaxpr, n: int) -> _Sorted:
 def _check(eqn: JaxprEqn, rows: set, n: int) -> None:
     """Refuse an equation that mixes rows."""
     name, params = eqn.primitive.name, eqn.own_params
-    x = next(iter(eqn.invars), None)
-    first_has_rows = type(x) is not Literal and x in rows
+    first_has_rows = any(type(x) is not Literal and x in rows for x in eqn.invars[:1])
     if name == "broadcast_in_dim":
         dims = params["broadcast_dimensions"]
-        good = dims[0] == 0 if first_has_rows else 0 not in dims or x.aval.shape[0] == 1
+        good = dims[0] == 0 if first_has_rows else (
+            0 not in dims or eqn.invars[0].aval.shape[0] == 1)
     elif name == "reshape" or eqn.primitive in SUMS and 0 not in params["axes"]:
         good = first_has_rows and params.get("dimensions") is None
     elif name in CALLS:
