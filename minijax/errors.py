@@ -152,12 +152,18 @@ class UnexpectedTracerError(JAXTypeError):
 
     Args:
       message: which value, and where it was born.
+      remedy: what to do, if the value was not stored.
     """
 
     remedy = ("A traced value must not be stored outside the function that is being transformed "
               "in global state (a variable, a list, an attribute): return it instead. To find "
-              "where it is stored, run under `jax.checking_leaks()`.")
+              "where it is stored, run under `jax.checking_leaks()`. Nor may it be passed by "
+              "`nondiff_argnums` to a function whose rule for the derivative runs later.")
     chapter = 'chapter 1 of the book, "Values and traces"'
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        self.remedy = remedy or self.remedy
+        super().__init__(message)
 
 
 class KeyReuseError(JAXTypeError):

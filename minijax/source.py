@@ -188,7 +188,9 @@ def innermost_function(fun: Callable) -> Callable:
     """The function inside of partial applications and wrappers."""
     while isinstance(fun, functools.partial):
         fun = fun.func
-    return inspect.unwrap(fun)
+    with contextlib.suppress(ValueError):  # too many wrappers, or a loop
+        return inspect.unwrap(fun)
+    return fun
 
 
 def fun_sourceinfo(fun: Callable) -> str:

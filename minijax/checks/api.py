@@ -188,6 +188,12 @@ def vmap_results(outs: Sequence, dims: Sequence, destinations: Sequence, out_tre
         if not valid_jaxtype(x):
             raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a "
                             f"valid JAX type (at result{_path(out_tree, i)}).")
+        ndim = typeof(x).ndim + (dim is None)
+        if type(destination) is int and not -ndim <= destination < ndim:
+            raise ValueError(
+                f"axis {destination} is out of bounds for array of dimension {ndim}: vmap's "
+                f"out_axes{_path(out_tree, i)} says where the batch dimension is to be among those "
+                f"of a result with {ndim - 1} of its own.")
         if destination is None and dim is not None:
             raise ValueError(
                 f"at vmap out_axes{_path(out_tree, i)}, got axis spec None but output was batched "
@@ -275,21 +281,23 @@ def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
     """Raise TypeError for an argument that `grad` cannot differentiate."""
     leaves = tree_leaves(dyn_args)
     try:
-        reverse_inputs("grad", leaves, holomorphic, allow_int)
+        reverse_inputs("grad", leaves, holomorphic, allow_int,
+                       lambda: names_of(fun, args, argnums))
     except TypeError:
-        are_arrays("grad", leaves, typeof, lambda: _names_of(fun, args, argnums))
+        are_arrays("grad", leaves, typeof, lambda: names_of(fun, args, argnums))
         raise
 
 
-def _names_of(fun, args, argnums):
+def names_of(fun, args, argnums):
     """The names of the leaves of the arguments that are differentiated."""
     chosen = {i % len(args) for i in ensure_index_tuple(argnums)}
     return arg_names(fun, args, {}, static_argnums=[i for i in range(len(args)) if i not in chosen])
 
 
-def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bool = False) -> None:
+def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bool = False,
+                   names: Callable = lambda: None) -> None:
     """Raise TypeError for a leaf that has no tangents, or no complex ones if `holomorphic`."""
-    for x in leaves:
+    for i, x in enumerate(leaves):
         aval = typeof(x)
         dtype = aval.dtype
         if getattr(aval, "is_high", False):  # a value that is no array has tangents of its own
@@ -301,12 +309,17 @@ def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bo
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
                 f"of np.inexact), but got {dtype.name}. If you want to use Boolean- or "
                 "integer-valued inputs, use vjp or set allow_int to True."
-            )
+                f"{_which(names(), i)}")
 
 
-def forward_inputs(leaves: Iterable, holomorphic: bool) -> None:
+def _which(names: Sequence[str] | None, i: int) -> str:
+    return f" The argument is {names[i]}." if names else ""
+
+
+def forward_inputs(fun: Callable, args: Sequence, argnums: int | Sequence[int],
+                   leaves: Iterable, holomorphic: bool) -> None:
     """Raise TypeError for a leaf that `jacfwd` cannot differentiate by."""
-    for x in leaves:
+    for i, x in enumerate(leaves):
         dtype = typeof(x).dtype
         if holomorphic:
             _check_complex("jacfwd", "inputs", dtype)
@@ -314,7 +327,8 @@ def forward_inputs(leaves: Iterable, holomorphic: bool) -> None:
             raise TypeError(
                 "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of "
                 f"np.floating), but got {dtype.name}. " + _HOLOMORPHIC_HINT.format(
-                    what="inputs or integer inputs", alternative="jvp"))
+                    what="inputs or integer inputs", alternative="jvp")
+                + _which(names_of(fun, args, argnums), i))
 
 
 def _check_complex(name, what, dtype):

@@ -208,7 +208,10 @@ _RULES = {"Abstract evaluation": "Abstract evaluation for '{}' not implemented",
           "Lowering": "MLIR translation rule for primitive '{}' not found",
           "Transpose (reverse-mode differentiation)":
               "Transpose rule (for reverse-mode differentiation) for '{}' not implemented"}
-_ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 11 tells how).",
+_ADVICE = {"Transpose (reverse-mode differentiation)":
+               "a program can be transposed where it is linear in the arguments, as a derivative "
+               "is. '{}' may not be linear. If it is, chapter 8 tells how to write the rule.",
+           "Evaluation": "give it one by `{}_p.def_impl` (chapter 11 tells how).",
            "Abstract evaluation": "give it one by `{}_p.def_abstract_eval` (chapter 1 tells how)."}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -27,7 +27,11 @@ def user_dtype(dtype: Any, fun_name: str | None, is_valid: Callable) -> None:
         raise ValueError("dtype must be specified.")
     if hasattr(dtype, "aval"):
         raise ValueError("Passing an array as a dtype argument is not supported; "
-                         "instead of dtype=arr use dtype=arr.dtype.")
+                         "instead of dtype=arr use dtype=arr.dtype. (Several arrays to join are "
+                         "passed as one list: f([a, b]), not f(a, b).)")
+    if type(dtype) is int:
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type. (A shape of several "
+                        "dimensions is passed as one tuple: f((3, 4)), not f(3, 4).)")
     if hasattr(type(dtype), "_rules"):
         raise NotImplementedError(
             f"dtype {dtype} is defined by a library, with rules of its own. Of extended dtypes, "
@@ -95,8 +99,10 @@ FLOAT0 = ("float0s do not support any operations by design: such an array is the
           "respect to integers, and has no elements that count.")
 
 
-def lattice_nodes(nodes: Iterable[Node], known: dict) -> None:
-    """Every type is in the promotion lattice."""
+def lattice_nodes(nodes: frozenset[Node], known: dict) -> None:
+    """There are types, and every one is in the promotion lattice."""
+    if not nodes:
+        raise ValueError("at least one array or dtype is required")
     for node in nodes:
         if getattr(node, "names", None) == ("float0",):
             raise TypeError(f"Called a function with a float0 array. {FLOAT0}")

@@ -18,3 +18,10 @@ def effects(jaxpr: Any) -> None:
                 "most four words.")
     if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
+
+
+def addressable(aval: Any) -> None:
+    """Raise ValueError for an array with more bytes than an address can count."""
+    if aval.size * max(aval.dtype.itemsize, 1) >= 2 ** 63 or max(aval.shape, default=0) >= 2 ** 63:
+        raise ValueError(f"An array of type {aval.str_short(True)} is too big: it has {aval.size} "
+                         "elements, and XLA addresses fewer than 2**63 bytes.")

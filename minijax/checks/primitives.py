@@ -6,13 +6,15 @@ Each function returns nothing, and raises JAX's error class if operands do not f
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import dtypes
+from ..errors import JAXTypeError
 from ..text.locations import user_stacklevel
 from .core import not_a_value
 from .dtypes import FLOAT0
@@ -149,8 +151,22 @@ def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
 # Shapes
 
 
+def integer_axis(axis: Any) -> None:
+    """Raise `TypeError` for an axis that is no integer."""
+    try:
+        operator.index(axis)
+    except JAXTypeError:
+        raise
+    except TypeError as error:
+        hint = " (Several arrays are passed as one list: f([a, b]), not f(a, b).)"
+        raise TypeError(f"{str(error).rstrip('.')}: an axis must be an integer, got {axis!r}."
+                        f"{hint if hasattr(axis, 'shape') else ''}") from None
+
+
 def axis(axis: int, ndim: int) -> None:
-    """Raise `ValueError` unless an array of `ndim` dimensions has this axis."""
+    """Raise `TypeError` for an axis that is no integer, and `ValueError` unless an array of `ndim`
+    dimensions has it."""
+    integer_axis(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
 

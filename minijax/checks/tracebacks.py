@@ -17,6 +17,7 @@ from .. import settings
 from ..errors import UnfilteredStackTrace
 from ..source import is_library_file
 from ..text.locations import is_helper_file
+from .advice import advise
 
 _HIDDEN_FRAMES_NOTE = (
     "--------------------\nFor simplicity, minijax has removed its own frames from the traceback "
@@ -33,6 +34,7 @@ def hide_frames(error: Exception) -> None:
     mode = settings.traceback_filtering.value
     if mode == "off" or _inside_boundary(sys._getframe(1).f_back):
         return
+    advise(error)
     if mode == "auto":
         mode = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "quiet_remove_frames"
     if mode == "tracebackhide":

@@ -14,8 +14,8 @@ def linear(primitive: Primitive, holds: bool, kind: type[Exception] = AssertionE
     if not holds:
         raise kind(
             f"Only linear functions can be transposed: '{primitive.name}' is not linear in all "
-            "those operands that depend on the arguments (as their product is not, or a quotient "
-            "by one).")
+            "those operands that depend on the arguments (as their product is not, a quotient by "
+            "one, or a branch that is chosen by one).")
 
 
 def linear_operands(primitive: Primitive, rules: Sequence[Callable | None],

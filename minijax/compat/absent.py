@@ -116,6 +116,13 @@ REMOVED: dict[str, dict[str, str]] = {
     "scipy.special": {"sph_harm": "jax.scipy.special.sph_harm_y"},
 }
 
+# module -> names that JAX never had there -> what to use in their place
+ELSEWHERE = {
+    "numpy": {"random": "jax.random, whose functions take a key: jax.random.normal(key, shape)",
+              "ma": "masks: jax.numpy.where(mask, x, y), or the argument `where` of a reduction",
+              "testing": "numpy.testing, which takes these arrays"},
+}
+
 
 class Absent(type):
     """The class of what stands for a function or a class that minijax does not have. It is a class,
@@ -160,15 +167,15 @@ def with_absent_names(module: str, others: Callable[[str], Any] | None = None) -
     place = module.partition(".")[2]
     reasons = {name: reason for reason, names in ABSENT_NAMES.get(place, {}).items()
                for name in names.split()}
-    removed = REMOVED.get(place, {})
+    advice = {name: f"JAX removed it. Use {new}." for name, new in REMOVED.get(place, {}).items()}
+    advice |= {name: f"Use {new}." for name, new in ELSEWHERE.get(place, {}).items()}
 
     @public
     def __getattr__(name: str) -> Any:
         if name in reasons:
             return _absent(place, name, reasons[name])
-        if name in removed:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}: JAX removed it. "
-                                 f"Use {removed[name]}.")
+        if name in advice:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}: {advice[name]}")
         if others is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return others(name)

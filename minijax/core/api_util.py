@@ -71,7 +71,7 @@ def ensure_index(x: Any) -> int | tuple[int, ...]:
     try:
         return index(x)
     except TypeError:
-        checks.iterable("argnums, if it is not an integer,", x)
+        checks.argnums(x)
         return tuple(map(index, x))
 
 

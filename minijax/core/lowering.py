@@ -69,6 +69,7 @@ def element_type(dtype: np.dtype) -> str:
 
 
 def _array_type(aval: ShapedArray) -> str:
+    checks.addressable(aval)
     return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element_type(aval.dtype)}>"
 
 

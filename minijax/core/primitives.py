@@ -57,9 +57,8 @@ def all_weak(avals: Sequence[ShapedArray]) -> bool:
 
 def canonical_axis(axis: int, ndim: int) -> int:
     """`axis` counted from the front."""
-    axis = operator.index(axis)
     checks.axis(axis, ndim)
-    return axis % ndim
+    return operator.index(axis) % ndim
 
 
 # ----------------------------------------------------------------------------------------------

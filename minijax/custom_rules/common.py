@@ -8,9 +8,10 @@ concrete in the user's code. Only staging turns the function into a jaxpr.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -293,9 +294,23 @@ class Named:
 
 
 _CLOSURE = (
-    "Does a function with a custom derivative close over a value with respect to which it is being "
-    "differentiated? Its rule speaks only of its arguments: make the value an argument, and extend "
-    "the rule to it.")
+    "A function with a custom derivative uses this value, which is being differentiated, and which "
+    "is not an argument of it. The function's rule is about its arguments only: make the value an "
+    "argument, and extend the rule to it.")
+_LATER = (
+    "A rule for a custom derivative uses this value. The rule runs when the function's derivative "
+    "is needed, which may be after the trace of the value has ended. A traced value must be an "
+    "ordinary argument: the rule must not close over it, nor be given it by `nondiff_argnums`.")
+
+
+@contextlib.contextmanager
+def blaming(remedy: str) -> Iterator[None]:
+    """An error about a tracer says `remedy`."""
+    try:
+        yield
+    except UnexpectedTracerError as error:
+        what = str(error).partition("\n")[0]
+        raise UnexpectedTracerError(what, remedy).with_traceback(error.__traceback__) from None
 
 
 class CustomCall(Primitive):
@@ -323,11 +338,8 @@ class CustomCall(Primitive):
     def impl(self, *args, call_jaxpr, **rules):
         """Run the function. An argument that it returns is returned as an array."""
         args = tuple(x if type(x) in python_scalar_types else ensure_array(x) for x in args)
-        try:
+        with blaming(_CLOSURE):
             outs = as_fun(call_jaxpr)(*args)
-        except UnexpectedTracerError as error:
-            error.add_note(_CLOSURE)
-            raise
         return [ensure_array(out) if any(out is x for x in args) else out for out in outs]
 
     def abstract_eval(self, *avals, call_jaxpr, **rules):
@@ -355,12 +367,9 @@ def as_fun(call_jaxpr) -> Callable:
 def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, list]:
     """`fun` as a jaxpr without constants, and the values it closed over: its first arguments."""
     jaxpr = jaxpr_of(fun, [typeof(x) for x in args], fun.debug_info)
-    try:
+    with blaming(_CLOSURE):
         for x in jaxpr.consts:
             trace.atom(x)
-    except UnexpectedTracerError as error:
-        error.add_note(_CLOSURE)
-        raise
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
 
 
@@ -373,7 +382,8 @@ def run_later(rule: Callable, *args) -> list:
     of drops its dead code when its trace ends. Values that are not traced stay concrete.
     """
     if not state.trace.staging:
-        return rule(*args)
+        with blaming(_LATER):
+            return rule(*args)
     traced, others, tracers = _tracers_apart(args)
 
     def of_tracers(*inner):
@@ -383,7 +393,7 @@ def run_later(rule: Callable, *args) -> list:
         passed, outs = partition_list(traced_outs, outs)
         return outs, (traced_outs, [references.get(id(x), x) for x in passed])
 
-    with unchecked_constants(without_dead_code):
+    with blaming(_LATER), unchecked_constants(without_dead_code):
         closed, (traced_outs, other_outs) = trace_to_jaxpr(
             of_tracers, [*map(typeof, tracers)], copy_constants=False)
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *tracers)

@@ -163,9 +163,9 @@ def _without_tracers(tree):
     if any(isinstance(x, Tracer) for x in tree_leaves(tree)):
         raise UnexpectedTracerError(
             "Found a JAX Tracer object passed as an argument to a custom_vjp function, and marked "
-            "by nondiff_argnums as non-differentiable. That is for arguments that cannot contain "
-            "traced values, such as functions. Pass an array as an ordinary argument, and let bwd "
-            "return None for it.")
+            "by nondiff_argnums as non-differentiable.",
+            "That is for arguments that cannot contain traced values, such as functions. Pass an "
+            "array as an ordinary argument, and let bwd return None for it.")
     return tree
 
 

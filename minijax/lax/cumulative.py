@@ -82,6 +82,7 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
           ValueError: an axis out of bounds.
           TypeError: a dtype without it.
         """
+        checks.integer_axis(axis)
         return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
     def batch(args, dims, *, axis, reverse):

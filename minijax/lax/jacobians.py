@@ -58,7 +58,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     @wraps(fun, f"Jacobian of {{fun}} with respect to positional argument(s) {argnums}.")
     def jacfwd_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
-        checks.forward_inputs(tree_leaves(dyn_args), holomorphic)
+        checks.forward_inputs(fun, args, argnums, tree_leaves(dyn_args), holomorphic)
         pushforward = lambda *tangents: jvp(partial_fun, dyn_args, tangents, has_aux)
         out_axes = (None, -1, None) if has_aux else (None, -1)
         y, jac, *aux = vmap(pushforward, out_axes=out_axes)(*_standard_basis(dyn_args))
@@ -86,7 +86,8 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     @wraps(fun, f"Jacobian of {{fun}} with respect to positional argument(s) {argnums}.")
     def jacrev_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
-        checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int)
+        checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int,
+                              lambda: checks.names_of(fun, args, argnums))
         y, pullback, *aux = vjp(partial_fun, *dyn_args, has_aux=has_aux)
         checks.real_outputs("jacrev", tree_leaves(y), holomorphic)
         x, jac = (_as_chosen(argnums, v) for v in (dyn_args, vmap(pullback)(_standard_basis(y))))

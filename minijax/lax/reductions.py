@@ -317,6 +317,7 @@ for p in (argmax_p, argmin_p):
 
 
 def _bind_arg(primitive, operand, axis, index_dtype):
+    checks.integer_axis(axis)
     index_dtype = dtypes.canonicalize_dtype(index_dtype)
     return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=index_dtype)
 

@@ -73,7 +73,8 @@ def _concatenate_rows(x, axis):
     if axis is None:
         return lax.reshape(x, (x.size,))
     if x.ndim == 1:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        raise ValueError("Zero-dimensional arrays cannot be concatenated. Several arrays are "
+                         "passed as one list: concatenate([a, b]), not concatenate(a, b).")
     axis = canonical_axis(axis, x.ndim - 1)
     shape = [*x.shape[1:axis + 1], x.shape[0] * x.shape[axis + 1], *x.shape[axis + 2:]]
     return lax.reshape(x, shape, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
@@ -105,6 +106,8 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
     Raises:
       ValueError: no arrays, different shapes, or an axis out of bounds.
     """
+    if not hasattr(arrays, "__len__"):
+        raise TypeError(f"stack: arrays must be a sequence of arrays, got {arrays!r}.")
     if not len(arrays):
         raise ValueError("Need at least one array to stack.")
     check_no_out("stack", out)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..checks.primitives import integer_axis
 from ..core.api import vmap
 from ..core.avals import vary_like
 from ..core.boundary import public
@@ -285,6 +286,7 @@ def _arg_extreme(name, primitive, doc):
         if axis is None:
             a = reshape(a, (a.size,))
         else:
+            integer_axis(axis)
             dims, position = [axis], operator.index(axis)
         if size_along(name, a.shape, position) == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence")

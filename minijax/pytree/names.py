@@ -16,7 +16,7 @@ from ..core.api_util import positive_argnums, with_statics
 from ..core.extension import Extension, register
 from ..core.tree import PyTreeDef
 from ..core.util import partition_list
-from ..source import fun_sourceinfo
+from ..source import fun_sourceinfo, innermost_function
 from ..text.debug_info import DebugInfo
 from ..text.key_paths import KeyPath
 from .paths import keystr, leaf_paths, tree_leaves_with_path
@@ -84,7 +84,7 @@ def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
 def _weakly(fun):
     """A function that returns `fun` while other references keep it alive, and afterwards a function
     with its parameters."""
-    code = getattr(inspect.unwrap(fun), "__code__", None)
+    code = getattr(innermost_function(fun), "__code__", None)
     try:
         weak = weakref.ref(fun)
     except TypeError:

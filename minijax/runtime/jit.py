@@ -204,8 +204,8 @@ class PjitFunction(JitFunction):
             except Exception as error:
                 if self._has_statics:
                     checks.comparable_statics(error)
-                if not isinstance(error, (TypeError, ValueError, KeyError)):
-                    raise  # else it is no leaf, or a static argument without a hash
+                if not isinstance(error, (TypeError, ValueError, KeyError, SystemError)):
+                    raise  # else it is no leaf, a static argument without a hash, or a deep tree
                 return super().__call__(*args, **kwargs)
             if entry is None:
                 return self._first_call(key, args, kwargs)

@@ -18,6 +18,7 @@ import numpy as np
 from ... import settings
 from ...checks.jaxpr import can_happen_for_all
 from ...checks.sequences import iterable
+from ...checks.transposition import linear as linear_primitive
 from ...core.api import stop_gradient
 from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.boundary import api_boundary
@@ -424,6 +425,7 @@ dce_rules[cond_p] = _dce
 
 def _transpose(cts, index, *operands, branches, **platforms):
     """An operand has a cotangent if it has one in any branch."""
+    linear_primitive(cond_p, type(index) is not UndefinedPrimal)
     kinds, values, in_avals = project_accums(branches[0], operands)
     transposed = [transpose_jaxpr(branch, kinds, in_avals, nonzero_avals(cts))
                   for branch in branches]
