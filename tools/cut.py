@@ -30,7 +30,7 @@ ROOMS = {
         "text.origins", "text.printing",
         "compat.first_use", "compat.optional", "compat.typing", "compat.util",
         "core.extension", "core.placements", "core.util", "core.dtypes", "checks.dtypes",
-        "checks.tracebacks",
+        "checks.advice", "checks.tracebacks",
         "core.avals", "core.core", "checks.core", "core.boundary", "core.array", "checks.array",
         "core.evaluation", "core.primitives", "checks.primitives", "core.operators",
         "checks.operators"),

@@ -237,7 +237,7 @@ def test_older_names_are_imported_by_facades_alone():
 
 
 # Modules of checks whose questions another file than the core's of this name asks.
-ASKED_ELSEWHERE = {"arguments": "tree", "remat": "api", "sequences": "tree",
+ASKED_ELSEWHERE = {"advice": "core", "arguments": "tree", "remat": "api", "sequences": "tree",
                    "typecheck": "staging",
                    "tracebacks": "core"}
 
