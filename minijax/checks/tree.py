@@ -13,8 +13,7 @@ from ..text.differences import (
     root_difference,
     treedef_differences,
 )
-from .sequences import argnums as argnums
-from .sequences import iterable as iterable
+from .sequences import argnums as argnums, iterable as iterable
 
 if TYPE_CHECKING:
     from ..core.tree import NodeType, PyTreeDef
