@@ -172,6 +172,7 @@ def wraps(fun: Callable, summary: str = "") -> Callable:
     def decorate(wrapper):
         functools.update_wrapper(wrapper, fun, assigned)
         if summary:
+            wrapper.__name__ = fun_name(fun)
             wrapper.__doc__ = _documented(summary.replace("{fun}", fun_name(fun)), fun)
         return wrapper
 

@@ -103,7 +103,7 @@ def stop_gradient(x: Any) -> Any:
 
 # chapter 4
 
-from ..source import fun_name, wraps
+from ..source import wraps
 from .batching import AxisData, batch_subtrace, containers, matchaxis, spec_types
 from .boundary import public
 from .extension import hooks
@@ -152,6 +152,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     checks.vmap_axes(in_axes, out_axes, spec_types)
 
     @api_boundary
+    @wraps(fun, "Vectorized version of {fun}: arrays have one more dimension.")
     def vmap_f(*args, **kwargs):
         checks.vmap_arguments(in_axes, args)
         for container in containers.values():  # the first one takes over, if there is any
@@ -171,7 +172,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         place = functools.partial(transformed("vmap", matchaxis), axis_data)
         return result.unflatten([*map(place, out_dims, destinations, outs)])
 
-    return _vectorized(fun, vmap_f)
+    return vmap_f
 
 
 def _mapped_axis_size(leaves, axes, axis_size):
@@ -179,13 +180,6 @@ def _mapped_axis_size(leaves, axes, axis_size):
     if axis_size is not None:
         return index(axis_size)
     return next(typeof(x).shape[d] for x, d in zip(leaves, axes) if d is not None)
-
-
-def _vectorized(fun, vmap_f):
-    """`vmap_f` with the name, the attributes and, after a sentence, the documentation of `fun`."""
-    wraps(fun, "Vectorized version of {fun}: arrays have one more dimension.")(vmap_f)
-    vmap_f.__name__ = fun_name(fun)
-    return vmap_f
 
 
 # chapter 5

@@ -111,13 +111,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     # Life
 
-    def block_until_ready(self) -> Array:
-        """Wait until the contents are computed; returns the array."""
-        if self._host is None:
-            checks.alive(self)
-            xla().wait(self._buffer)
-        return self
-
     def is_deleted(self) -> bool:
         """Whether the contents were given away (donated to a jitted function, or deleted)."""
         return self._host is None and (self._buffer is None or self._buffer.is_deleted())

@@ -17,9 +17,8 @@ of this file: there, the engine imports what it needs.)
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -31,8 +30,9 @@ class Extension:
     ...     def after_evaluation(self, primitive, args, params, out):
     ...         self.seen += 1
     >>> counting = Counting()
-    >>> with registered(counting):
-    ...     x = jnp.sin(jnp.cos(1.0))
+    >>> register(counting)
+    >>> x = jnp.sin(jnp.cos(1.0))
+    >>> remove(counting)
     >>> counting.seen
     2
     """
@@ -149,16 +149,6 @@ def remove(extension: Extension) -> None:
     for point in extension._overridden:
         _methods[point].remove(getattr(extension, point))
         _update(point)
-
-
-@contextlib.contextmanager
-def registered(extension: Extension) -> Iterator[None]:
-    """Put an extension in force within a `with` block."""
-    register(extension)
-    try:
-        yield
-    finally:
-        remove(extension)
 
 
 def _update(point: str) -> None:

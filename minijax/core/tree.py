@@ -42,9 +42,6 @@ class NodeType:
     unflatten: Callable[[Any, Any], Any]
     flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None
 
-    def __repr__(self) -> str:
-        return f"NodeType({self.python_type.__name__})"
-
 
 def node_type_of(tree: Any) -> NodeType | None:
     """The node type of a container, or None for a leaf.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import operators as checks
-from ..checks.array import numeric
+from ..checks.array import alive, numeric
 from ..checks.core import escaped
 from ..checks.tracebacks import hide_frames
 from ..core import dtypes, primitives as prim
@@ -54,6 +54,7 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import ConcretizationTypeError
+from ..runtime import xla
 from ..text.locations import user_stacklevel
 from . import bitwise
 from .bitwise import and_p, or_p, xor_p
@@ -413,6 +414,14 @@ def index_by_arrays(self, x: Any, index: Any) -> Any:
     return NotImplemented
 
 
+def _wait(x: Array) -> Array:
+    """Wait until the contents are computed; returns the array."""
+    if x._host is None:
+        alive(x)
+        xla().wait(x._buffer)
+    return x
+
+
 def _nothing_to_wait_for(tracer: Tracer) -> None:
     """`hasattr` is how `jax.block_until_ready` finds out that a tracer has no contents yet."""
     raise AttributeError("The 'block_until_ready' method is not available on traced array with "
@@ -428,7 +437,10 @@ install_methods({
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
-install_methods({"__iter__": iterate_array, "item": array_item, "tolist": array_tolist}, Array)
+install_methods({
+    "__iter__": iterate_array, "item": array_item, "tolist": array_tolist,
+    "block_until_ready": _wait,
+}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
     "__iter__": iterate,

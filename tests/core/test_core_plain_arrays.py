@@ -14,8 +14,9 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.core.extension import Extension, hooks, registered
+from minijax.core.extension import Extension, hooks
 from minijax.core.primitives import convert, mul_p, neg_p, sin_p
+from minijax.debugging.registering import registered
 
 X = np.array([-1.5, 0.0, -0.0, 2.0, np.inf, np.nan, 3e38, 1e-40])
 NUMPY = ["float32", "float16", "bfloat16", "int32", "uint8", "int8", "bool", "complex64"]

@@ -4,7 +4,8 @@ import pytest
 
 from minijax import numpy as jnp
 from minijax.core import extension
-from minijax.core.extension import Extension, hooks, register, registered, remove
+from minijax.core.extension import Extension, hooks, register, remove
+from minijax.debugging.registering import registered
 
 POINTS = [*extension.points]
 

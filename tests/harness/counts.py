@@ -15,7 +15,8 @@ from typing import Any
 import minijax
 from minijax import settings
 from minijax.core.core import typeof
-from minijax.core.extension import Extension, registered
+from minijax.core.extension import Extension
+from minijax.debugging.registering import registered
 from minijax.runtime.jit import jit
 
 Counter = Callable[[], contextlib.AbstractContextManager]

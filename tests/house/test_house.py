@@ -28,8 +28,8 @@ NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
 # How many lines of code the engine may have, with what it needs to run, one of its files, and any
 # file. The aim for all that the engine needs is 3,500.
-MOST_IN_CORE = 3_410
-MOST_FOR_THE_ENGINE = 3_770
+MOST_IN_CORE = 3_385
+MOST_FOR_THE_ENGINE = 3_745
 MOST_IN_A_FILE_OF_CORE = 330
 MOST_IN_A_FILE = 500
 # What every other file of the core may use, and is read last.

@@ -17,7 +17,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.core.extension import Extension, hooks, registered
+from minijax.core.extension import Extension, hooks
+from minijax.debugging.registering import registered
 from minijax.experimental.compilation_cache import compilation_cache as facade
 from minijax.runtime import compilation_cache as cache, xla
 from tests.oracle import jax

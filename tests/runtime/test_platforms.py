@@ -16,7 +16,7 @@ import pytest
 
 import minijax
 from minijax.core.array import Array
-from minijax.core.extension import registered
+from minijax.debugging.registering import registered
 from minijax.parallel.programs import eager_operations
 from minijax.runtime import cuda, platforms, settings, xla
 from minijax.runtime.platforms import lowered_for

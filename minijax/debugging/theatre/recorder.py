@@ -16,8 +16,9 @@ from typing import Any
 
 from ...core import forward
 from ...core.core import EvalTrace, Trace, state
-from ...core.extension import Extension, registered
+from ...core.extension import Extension
 from ...core.staging import DynamicJaxprTrace
+from ..registering import registered
 from .boxes import Names, describe, sentence
 from .graph import Graph
 from .steps import MOST_STEPS, marks, opened_at_first
