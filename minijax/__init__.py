@@ -117,8 +117,7 @@ from .parallel.programs.shard_map import shard_map, smap
 
 # chapter 15
 from .runtime.effects import effects_barrier
-from . import monitoring
-from . import ref
+from . import monitoring, ref
 from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 from .state.gradients import ad
 from .debugging.refusals import (

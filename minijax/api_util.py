@@ -16,8 +16,7 @@ from .checks.arguments import check_argnums_passed, check_callable
 from .pytree.names import arg_names, fun_signature, leaf_names
 from .pytree.arguments import (
     ResolvedArgs, ensure_str_tuple, infer_argnums_and_argnames, resolve_argnums, result_paths,
-)
-from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
+    argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs)
 from .checks.tree import check_static_hashable
 from .source import fun_name, fun_sourceinfo
 from .compat.util import safe_map

@@ -3,18 +3,14 @@
 # chapter 3
 from .text.naming import renamed as _renamed
 from .pytree.registration import static as static
-from .pytree.functions import tree_all as _all
-from .pytree.functions import tree_broadcast as _broadcast
-from .pytree.functions import tree_flatten as _flatten
-from .pytree.paths import tree_flatten_with_path as _flatten_with_path
-from .pytree.functions import tree_leaves as _leaves
-from .pytree.paths import tree_leaves_with_path as _leaves_with_path
-from .pytree.functions import tree_map as _map
-from .pytree.paths import tree_map_with_path as _map_with_path
-from .pytree.functions import tree_reduce as _reduce
-from .pytree.functions import tree_reduce_associative as _reduce_associative
-from .pytree.functions import tree_structure as _structure
-from .pytree.functions import tree_transpose as _transpose
+from .pytree.functions import (
+    tree_all as _all, tree_broadcast as _broadcast, tree_flatten as _flatten,
+    tree_leaves as _leaves, tree_map as _map, tree_reduce as _reduce,
+    tree_reduce_associative as _reduce_associative, tree_structure as _structure,
+    tree_transpose as _transpose)
+from .pytree.paths import (
+    tree_flatten_with_path as _flatten_with_path, tree_leaves_with_path as _leaves_with_path,
+    tree_map_with_path as _map_with_path)
 from .core.tree import tree_unflatten as _unflatten
 
 all = _renamed(_all, "all", __name__)
@@ -32,18 +28,6 @@ transpose = _renamed(_transpose, "transpose", __name__)
 unflatten = _renamed(_unflatten, "unflatten", __name__)
 
 __all__ = [
-    "all",
-    "broadcast",
-    "flatten",
-    "flatten_with_path",
-    "leaves",
-    "leaves_with_path",
-    "map",
-    "map_with_path",
-    "reduce",
-    "reduce_associative",
-    "static",
-    "structure",
-    "transpose",
-    "unflatten",
-]
+    "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
+    "map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose",
+    "unflatten"]

@@ -104,9 +104,8 @@ class _Registry(Mapping):
 _registry = _Registry()
 
 # chapter 6
-from ..runtime import lib as xla_client
+from ..runtime import lib as xla_client, clients as _backends
 from ..runtime.client import JAXLIB_VERSION as version
-from ..runtime import clients as _backends
 
 # chapter 9
 from ..core.batching import BatchTracer
@@ -149,10 +148,9 @@ from ..lax.index_updates import IndexUpdateRef as _IndexUpdateRef
 
 # chapter 12
 from ..numpy._grids import _Joined, c_, r_
-from ..numpy._vectorize import _check_outputs as _check_output_dims
-from ..numpy._vectorize import _fix_excluded
-from ..numpy._vectorize import _loop_shape as _parse_input_dimensions
-from ..numpy._vectorize import _parse as _parse_gufunc_signature
+from ..numpy._vectorize import (
+    _check_outputs as _check_output_dims, _fix_excluded, _loop_shape as _parse_input_dimensions,
+    _parse as _parse_gufunc_signature)
 
 
 def _apply_excluded(func, excluded, args, kwargs):

@@ -6,8 +6,7 @@ from .. import source as _source
 # chapter 5
 from ..text.scopes import NameStack
 from ..source import SourceInfo
-from ..text.locations import exclude_from_user_code as _exclude_from_user_code
-from ..text.locations import new_source_info
+from ..text.locations import exclude_from_user_code as _exclude_from_user_code, new_source_info
 
 import contextlib as _contextlib
 

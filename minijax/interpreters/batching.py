@@ -2,17 +2,8 @@
 
 # chapter 4
 from ..core.batching import (
-    AxisData,
-    BatchTrace,
-    BatchTracer,
-    bdim_at_front,
-    broadcast,
-    matchaxis,
-    moveaxis,
-    not_mapped,
-    primitive_batchers,
-)
-from ..core.batching import defbroadcasting, defreducer, defvectorized
+    AxisData, BatchTrace, BatchTracer, bdim_at_front, broadcast, matchaxis, moveaxis, not_mapped,
+    primitive_batchers, defbroadcasting, defreducer, defvectorized)
 
 # chapter 10
 from ..compat.batching import axis_primitive_batchers, fancy_primitive_batchers

@@ -2,8 +2,7 @@
 
 # chapter 5
 from ..core.core import current_trace as _current_trace, new_trace as _new_trace, typeof as _typeof
-from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
-from ..core.staging import jaxpr_of as _jaxpr_of
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, jaxpr_of as _jaxpr_of
 
 
 def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
@@ -17,11 +16,10 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
     return closed.jaxpr, closed.out_avals, closed.consts
 
 # chapter 7
-from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_jaxpr, dce_rules, partial_eval_rules
-from ..core.jaxpr import convert_constvars_jaxpr
-from ..core.partial_eval import dce_closed as _dce_closed
-from ..core.partial_eval import without_dead_code as _without_dead_code
-from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr
+from ..core.partial_eval import (
+    JaxprTrace, JaxprTracer, dce_jaxpr, dce_rules, partial_eval_rules, dce_closed as _dce_closed,
+    without_dead_code as _without_dead_code)
+from ..core.jaxpr import convert_constvars_jaxpr, ClosedJaxpr as _ClosedJaxpr
 
 
 class PartialVal(tuple):

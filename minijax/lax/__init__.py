@@ -37,7 +37,7 @@ from .complex_numbers import complex, complex_p, conj, conj_p, imag, imag_p, rea
 from .shaping import (
     broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, copy_p,
     expand_dims, full, full_like, iota, iota_p, reshape, rev, rev_p, squeeze, transpose,
-)
+    broadcast_shapes)
 from .cutting import (
     concatenate, concatenate_p, index_in_dim, pad, pad_p, slice, slice_in_dim, slice_p, split,
     split_p,
@@ -59,7 +59,6 @@ from .cumulative import (
 )
 from .precision import AccuracyMode, Precision, Tolerance
 from .products import batch_matmul, dot, dot_general
-from .shaping import broadcast_shapes
 from ..core.dtypes import dtype
 
 from ..core.api import stop_gradient

@@ -15,8 +15,7 @@ import numpy as _np
 
 from ..core.array import Array as ndarray
 from ..core.dtypes import finfo, iinfo
-from ..lax.dtypes import promote_types
-from ..lax.dtypes import can_cast, isdtype
+from ..lax.dtypes import promote_types, can_cast, isdtype
 from ..lax.operators import (
     absolute, bitwise_not, equal, greater, greater_equal, less, less_equal, matmul, not_equal,
     positive,
@@ -29,8 +28,10 @@ from ._constructors import (
     arange, array, asarray, astype, copy, empty, empty_like, full, full_like, ones, ones_like,
     zeros, zeros_like,
 )
-from ._grids import indices, ix_, meshgrid
-from ._diagonals import eye, identity, tri
+from ._grids import indices, ix_, meshgrid, c_, mgrid, ogrid, r_
+from ._diagonals import (
+    eye, identity, tri, diag, diag_indices, diag_indices_from, diagflat, diagonal, trace, tril,
+    tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from)
 from ._editing import (
     choose, fill_diagonal, insert, mask_indices, place, put, put_along_axis, ravel_multi_index,
     trim_zeros, unravel_index,
@@ -40,7 +41,6 @@ from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path
 from ._files import from_dlpack, frombuffer, fromfile, fromiter, fromstring, load, save, savez
-from ._grids import c_, mgrid, ogrid, r_
 from ._histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from ._inquiry import (
     get_printoptions, iscomplexobj, isrealobj, isscalar, issubdtype, iterable, printoptions,
@@ -83,10 +83,6 @@ from ._shaping import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_to, expand_dims, flip,
     fliplr, flipud, matrix_transpose, moveaxis, ndim, permute_dims, ravel, repeat, reshape,
     resize, roll, rollaxis, rot90, shape, size, squeeze, swapaxes, tile, transpose,
-)
-from ._diagonals import (
-    diag, diag_indices, diag_indices_from, diagflat, diagonal, trace, tril, tril_indices,
-    tril_indices_from, triu, triu_indices, triu_indices_from,
 )
 from ._sorting import argpartition, argsort, lexsort, partition, sort, sort_complex
 from ._special import (

@@ -8,8 +8,6 @@ Traceback (most recent call last):
 minijax.errors.KeyReuseError: Previously-consumed key passed to jit-compiled function at index 0
 """
 
-from ._core import KeyReuseSignature as KeyReuseSignature
-from ._core import Forward as Forward
-from ._core import Sink as Sink
-from ._core import Source as Source
-from ._core import check_key_reuse as check_key_reuse
+from ._core import (
+    KeyReuseSignature as KeyReuseSignature, Forward as Forward, Sink as Sink, Source as Source,
+    check_key_reuse as check_key_reuse)

@@ -18,7 +18,7 @@ from ._base import JAXSparse as JAXSparse
 from .bcoo import (
     BCOO, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_extract, bcoo_fromdense,
     bcoo_multiply_dense, bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense,
-    bcoo_transpose)
+    bcoo_transpose, bcoo_update_layout)
 from .shaping import (
     bcoo_concatenate,
     bcoo_dot_general_sampled,
@@ -29,7 +29,6 @@ from .shaping import (
     bcoo_slice,
     bcoo_squeeze,
 )
-from .bcoo import bcoo_update_layout
 from .bcsr import (
     BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)

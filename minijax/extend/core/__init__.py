@@ -31,18 +31,9 @@ from ...core.batching import mapped_aval, unmapped_aval
 
 # chapter 5
 from ...checks.typecheck import check_jaxpr
-from ...core.jaxpr import Effect, Effects
 from ...core.jaxpr import (
-    ClosedJaxpr,
-    DropVar,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    jaxpr_as_fun,
-    jaxprs_in_params,
-    no_effects,
-)
+    Effect, Effects, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun,
+    jaxprs_in_params, no_effects)
 from ...text.debug_info import DebugInfo
 
 # chapter 8
