@@ -7,6 +7,7 @@ import pytest
 
 import minijax as jax
 from minijax import numpy as jnp
+from minijax.lax import slicing
 from minijax.runtime.wrong_programs import (
     WRONG_PROGRAMS,
     avoiding_flags,
@@ -68,13 +69,30 @@ def test_a_program_is_compiled_again_only_if_it_overwrites_what_it_reads():
         assert not overwrites_what_it_reads(optimised(right))
 
 
+def slice_of_a_roll():
+    return jax.jit(lambda x, start: jax.lax.dynamic_slice(jnp.roll(x, x[4]), [start], [4]))
+
+
+def update_on_two_devices():
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    columns = jax.NamedSharding(mesh, jax.P(None, "x"))
+    return jax.jit(lambda x, update, start: jax.lax.dynamic_update_slice(x, update, [0, start]),
+                   in_shardings=(columns, None, None), out_shardings=columns)
+
+
+def test_starts_out_of_bounds_are_still_wrong_in_xla(monkeypatch):
+    monkeypatch.setattr(slicing, "_within", lambda ctx, starts, shape, sizes: starts)
+    x = np.arange(9)
+    assert not np.array_equal(slice_of_a_roll()(x, 12), np.roll(x, 4)[5:9]), "XLA is mended"
+    assert not np.any(update_on_two_devices()(jnp.zeros((2, 2)), jnp.ones((2, 1)), 2)), "XLA is mended"
+
+
 @pytest.mark.parametrize("start", [-20, -1, 0, 3, 5, 12, 100])
 def test_a_slice_of_a_slice_with_a_start_out_of_bounds(start):
     """XLA joins the two slices, and moves the sum of the starts into bounds (openxla/xla#49121)."""
     x = np.arange(9)
-    f = jax.jit(lambda x, shift, start: jax.lax.dynamic_slice(jnp.roll(x, shift), [start], [4]))
     inside = np.clip(start + 9 if start < 0 else start, 0, 5)
-    assert np.array_equal(f(x, 4, start), np.roll(x, 4)[inside: inside + 4])
+    assert np.array_equal(slice_of_a_roll()(x, start), np.roll(x, 4)[inside: inside + 4])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
@@ -87,8 +105,5 @@ def test_starts_of_narrow_types(dtype):
 @pytest.mark.parametrize("start", [1, 2, np.int32(2)])
 def test_an_update_of_a_sharded_array_with_a_start_out_of_bounds(start):
     """XLA's partitioner drops the update (openxla/xla#49118)."""
-    mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
-    columns = jax.NamedSharding(mesh, jax.P(None, "x"))
-    f = jax.jit(lambda x, update, start: jax.lax.dynamic_update_slice(x, update, [0, start]),
-                in_shardings=(columns, None, None), out_shardings=columns)
+    f = update_on_two_devices()
     assert np.array_equal(f(jnp.zeros((2, 2)), jnp.ones((2, 1)), start), [[0, 1], [0, 1]])
