@@ -10,14 +10,8 @@ from .compat.first_use import loaded_on_first_use as _loaded_on_first_use
 # chapter 1
 from .compat.config import checking_leaks, config, make_user_context
 from .settings import (
-    check_tracer_leaks,
-    enable_checks,
-    enable_x64,
-    explain_cache_misses,
-    no_tracing,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-)
+    check_tracer_leaks, enable_checks, enable_x64, explain_cache_misses, no_tracing,
+    numpy_dtype_promotion, numpy_rank_promotion)
 from . import core, errors
 from .core.dtypes import float0
 from .core.core import typeof
@@ -42,13 +36,7 @@ from .settings import clear_caches
 
 # chapter 6
 from .runtime.devices import (
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    device_count,
-    device_get,
-    devices,
-)
+    block_until_ready, copy_to_host_async, default_backend, device_count, device_get, devices)
 from .runtime.jit import disable_jit, jit
 from .runtime.settings import no_execution
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
@@ -85,19 +73,13 @@ from .numpy._softmax import softmax_custom_jvp
 # chapter 13
 from . import random
 from .random.settings import (
-    debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
-)
+    debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable)
 
 # chapter 14
 from . import distributed, sharding
 from .runtime import compilation_cache as _compilation_cache, cuda as _cuda
 from .runtime.processes import (
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
-)
+    local_device_count, local_devices, process_count, process_index, process_indices)
 from .runtime.settings import default_device
 from .parallel.programs.explicit_axes import reshard
 from .parallel.meshes.mesh import make_mesh
@@ -107,10 +89,8 @@ from .parallel.programs.placed_array import Shard
 from .parallel.programs.device_put import device_put, live_arrays
 from .parallel.meshes.sharding import NamedSharding
 from .parallel.programs.global_arrays import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
+    make_array_from_callback, make_array_from_process_local_data,
+    make_array_from_single_device_arrays)
 from .parallel.meshes.memory_spaces import memory
 from .parallel.programs.pmap import pmap
 from .parallel.programs.shard_map import shard_map, smap
@@ -121,12 +101,8 @@ from . import monitoring, ref
 from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 from .state.gradients import ad
 from .debugging.refusals import (
-    allow_f16_reductions,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
+    allow_f16_reductions, transfer_guard, transfer_guard_device_to_device,
+    transfer_guard_device_to_host, transfer_guard_host_to_device)
 from .debugging.monitoring import log_compiles
 from .debugging.value_checks import debug_infs, debug_nans
 from .debugging.callbacks import pure_callback
@@ -137,11 +113,8 @@ from .experimental import key_reuse as _key_reuse  # watches its setting
 
 # for extensions, every chapter's part
 from .compat.options import (
-    auto_pcast,
-    jax2tf_associative_scan_reductions,
-    remove_size_one_mesh_axis_from_type,
-    thread_guard,
-)
+    auto_pcast, jax2tf_associative_scan_reductions, remove_size_one_mesh_axis_from_type,
+    thread_guard)
 from .compat.absent import show_absent as _show_absent, with_absent_names as _with_absent_names
 
 _show_absent(__name__)

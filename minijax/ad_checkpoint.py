@@ -2,13 +2,5 @@
 
 # chapter 10
 from .remat import (
-    Offloadable,
-    checkpoint,
-    checkpoint_name,
-    checkpoint_policies,
-    print_saved_residuals,
-    recompute as Recompute,
-    remat,
-    saveable as Saveable,
-    saved_residuals,
-)
+    Offloadable, checkpoint, checkpoint_name, checkpoint_policies, print_saved_residuals,
+    recompute as Recompute, remat, saveable as Saveable, saved_residuals)

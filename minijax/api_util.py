@@ -2,16 +2,10 @@
 
 # chapter 3
 from .core.api_util import (
-    TreeCell,
-    ensure_index,
-    ensure_index_tuple,
-    flatten_axes,
-    positive_argnums,
-)
+    TreeCell, ensure_index, ensure_index_tuple, flatten_axes, positive_argnums)
 from .pytree.flattening import (
     argnums_partial, check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
-    flatten_fun_nokwargs_has_aux,
-)
+    flatten_fun_nokwargs_has_aux)
 from .checks.arguments import check_argnums_passed, check_callable
 from .pytree.names import arg_names, fun_signature, leaf_names
 from .pytree.arguments import (

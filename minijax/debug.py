@@ -12,9 +12,10 @@ from .text.naming import renamed as _renamed
 
 callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")
 
-__all__ = ["CompiledValueError", "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
-           "check_compiled", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
-           "visualize_sharding"]
+__all__ = [
+    "CompiledValueError", "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
+    "check_compiled", "inspect_array_sharding", "log", "print", "visualize_array_sharding",
+    "visualize_sharding"]
 
 
 # These look into programs, which a program that runs has no need of.

@@ -2,5 +2,4 @@
 
 # chapter 12
 from .numpy._ravel import (
-    ravel_pytree,
-)
+    ravel_pytree)

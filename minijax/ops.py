@@ -2,5 +2,4 @@
 
 # chapter 12
 from .numpy._segments import (
-    segment_max, segment_min, segment_prod, segment_sum,
-)
+    segment_max, segment_min, segment_prod, segment_sum)

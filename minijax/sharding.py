@@ -6,8 +6,4 @@ from .parallel.meshes.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
 from .parallel.meshes.mesh_in_force import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from .parallel.meshes.partition_spec import PartitionSpec
 from .parallel.meshes.sharding import (
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-    make_single_device_sharding,
-)
+    NamedSharding, Sharding, SingleDeviceSharding, make_single_device_sharding)

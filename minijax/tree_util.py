@@ -4,9 +4,7 @@
 from .text.key_paths import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey
 from .pytree.partials import Partial
 from .core.tree import (
-    PyTreeDef,
-    tree_unflatten,
-)
+    PyTreeDef, tree_unflatten)
 from .pytree.registry import default_registry
 from .pytree.registration import (
     register_dataclass, register_pytree_node, register_pytree_node_class, register_pytree_with_keys,
@@ -16,11 +14,7 @@ from .pytree.functions import (
     tree_broadcast, tree_flatten, tree_leaves, tree_map, tree_reduce, tree_reduce_associative,
     tree_structure, tree_transpose, treedef_children, treedef_is_leaf, treedef_tuple)
 from .pytree.paths import (
-    keystr,
-    tree_flatten_with_path,
-    tree_leaves_with_path,
-    tree_map_with_path,
-)
+    keystr, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path)
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",

@@ -9,8 +9,7 @@ from .common import SymbolicZero, zero_from_primal
 from .jvp import custom_jvp, custom_jvp_call_p
 from .vjp import (
     CustomVJPException, CustomVJPPrimal, custom_vjp, custom_vjp_call_p,
-    custom_vjp_primal_tree_values,
-)
+    custom_vjp_primal_tree_values)
 from .gradient import custom_gradient
 from .closures import closure_convert
 from .calls import CallPrimitive, call_p, closed_call_p

@@ -2,17 +2,8 @@
 
 # chapter 2
 from ..core.forward import (
-    JVPTrace,
-    JVPTracer,
-    Zero,
-    add_tangents,
-    defjvp,
-    defjvp2,
-    defjvp_zero,
-    instantiate_zeros,
-    primitive_jvps,
-    zeros as zeros_like_aval,
-)
+    JVPTrace, JVPTracer, Zero, add_tangents, defjvp, defjvp2, defjvp_zero, instantiate_zeros,
+    primitive_jvps, zeros as zeros_like_aval)
 from ..core.primitives import add_any_p as add_jaxvals_p
 
 # chapter 5
@@ -20,11 +11,7 @@ from ..core.staging import jvp_jaxpr
 
 # chapter 8
 from ..core.transposition import (
-    UndefinedPrimal,
-    backward_pass,
-    is_undefined_primal,
-    primitive_transposes,
-)
+    UndefinedPrimal, backward_pass, is_undefined_primal, primitive_transposes)
 from ..core.core import missing_rule as _missing_rule
 
 

@@ -8,8 +8,7 @@ import typing as _typing
 
 from ..compat.absent import with_absent_names as _with_absent_names
 from ..compat.first_use import (
-    loaded_on_first_use as _loaded_on_first_use, public_names as _public_names,
-)
+    loaded_on_first_use as _loaded_on_first_use, public_names as _public_names)
 
 import numpy as _np
 
@@ -18,24 +17,20 @@ from ..core.dtypes import finfo, iinfo
 from ..lax.dtypes import promote_types, can_cast, isdtype
 from ..lax.operators import (
     absolute, bitwise_not, equal, greater, greater_equal, less, less_equal, matmul, not_equal,
-    positive,
-)
+    positive)
 from ._arithmetic import (
     bitwise_left_shift, bitwise_right_shift, divide, divmod, float_power, floor_divide, fmod,
-    left_shift, mod, pow, power, reciprocal, remainder, right_shift, square, true_divide,
-)
+    left_shift, mod, pow, power, reciprocal, remainder, right_shift, square, true_divide)
 from ._constructors import (
     arange, array, asarray, astype, copy, empty, empty_like, full, full_like, ones, ones_like,
-    zeros, zeros_like,
-)
+    zeros, zeros_like)
 from ._grids import indices, ix_, meshgrid, c_, mgrid, ogrid, r_
 from ._diagonals import (
     eye, identity, tri, diag, diag_indices, diag_indices_from, diagflat, diagonal, trace, tril,
     tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from)
 from ._editing import (
     choose, fill_diagonal, insert, mask_indices, place, put, put_along_axis, ravel_multi_index,
-    trim_zeros, unravel_index,
-)
+    trim_zeros, unravel_index)
 from ._bits import bitwise_count, frexp, gcd, lcm, ldexp, nextafter, packbits, spacing, unpackbits
 from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
@@ -44,63 +39,52 @@ from ._files import from_dlpack, frombuffer, fromfile, fromiter, fromstring, loa
 from ._histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from ._inquiry import (
     get_printoptions, iscomplexobj, isrealobj, isscalar, issubdtype, iterable, printoptions,
-    result_type, set_printoptions,
-)
+    result_type, set_printoptions)
 from ._indexing import compress, extract, take, take_along_axis
 from ._joining import (
-    append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
-    hsplit, hstack, split, stack, unstack, vsplit, vstack,
-)
+    append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack, hsplit,
+    hstack, split, stack, unstack, vsplit, vstack)
 from ._products import cross, dot, inner, kron, matvec, outer, tensordot, vdot, vecdot, vecmat
 from ._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from ._ranges import geomspace, linspace, logspace
 from ._nan_reductions import (
-    nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
-)
+    nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar)
 from ._namespace import __array_api_version__, __array_namespace_info__
 from ._padding import pad
 from ._polynomials import (
-    poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots,
-)
+    poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots)
 from ._reductions import (
-    all, amax, amin, any, average, count_nonzero, max, mean, min, prod, ptp, std, sum, var,
-)
+    all, amax, amin, any, average, count_nonzero, max, mean, min, prod, ptp, std, sum, var)
 from ._running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from ._scalar_types import (
     bfloat16, bool_, cdouble, complex64, complex128, complex_, csingle, double, float4_e2m1fn,
     float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
     float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, float_, int2, int4, int8, int16,
-    int32, int64, int_, single, uint, uint2, uint4, uint8, uint16, uint32, uint64,
-)
+    int32, int64, int_, single, uint, uint2, uint4, uint8, uint16, uint32, uint64)
 from ._searching import argmax, argmin, digitize, interp, searchsorted
 from ._select import broadcast_arrays
 from ._sequences import diff, ediff1d, gradient, trapezoid, unwrap, vander
 from ._sets import (
     intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
-    unique_inverse, unique_values,
-)
+    unique_inverse, unique_values)
 from ._shaping import (
-    atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_to, expand_dims, flip,
-    fliplr, flipud, matrix_transpose, moveaxis, ndim, permute_dims, ravel, repeat, reshape,
-    resize, roll, rollaxis, rot90, shape, size, squeeze, swapaxes, tile, transpose,
-)
+    atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_to, expand_dims, flip, fliplr,
+    flipud, matrix_transpose, moveaxis, ndim, permute_dims, ravel, repeat, reshape, resize, roll,
+    rollaxis, rot90, shape, size, squeeze, swapaxes, tile, transpose)
 from ._sorting import argpartition, argsort, lexsort, partition, sort, sort_complex
 from ._special import (
-    allclose, argwhere, array_equal, array_equiv, clip, flatnonzero, fmax, fmin, heaviside,
-    hypot, isclose, nan_to_num, nonzero, piecewise, select, sinc, where,
-)
+    allclose, argwhere, array_equal, array_equiv, clip, flatnonzero, fmax, fmin, heaviside, hypot,
+    isclose, nan_to_num, nonzero, piecewise, select, sinc, where)
 from ._ufuncs import (
     abs, angle, arctanh, around, atanh, sinh, cosh, arcsin, asin, arccos, acos, arctan, atan,
     arcsinh, asinh, arccosh, acosh, arctan2, atan2, bitwise_invert, cbrt, ceil, conj, conjugate,
     copysign, cos, deg2rad, degrees, exp, exp2, expm1, fabs, floor, imag, invert, iscomplex,
-    isfinite, isinf, isnan, isneginf, isposinf, isreal, log, log1p, log2, log10, logical_not,
-    modf, rad2deg, radians, real, rint, round, sign, signbit, sin, sqrt, tan, tanh, trunc,
-)
+    isfinite, isinf, isnan, isneginf, isposinf, isreal, log, log1p, log2, log10, logical_not, modf,
+    rad2deg, radians, real, rint, round, sign, signbit, sin, sqrt, tan, tanh, trunc)
 from ._tapers import bartlett, blackman, hamming, hanning, i0, kaiser
 from ._ufunc_objects import (
     add, bitwise_and, bitwise_or, bitwise_xor, frompyfunc, logaddexp, logaddexp2, logical_and,
-    logical_or, logical_xor, maximum, minimum, multiply, negative, subtract, ufunc,
-)
+    logical_or, logical_xor, maximum, minimum, multiply, negative, subtract, ufunc)
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
 from . import fft
 

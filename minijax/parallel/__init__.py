@@ -9,5 +9,4 @@ from . import answers
 from .collectives import lowering, rules
 from .programs import (
     device_put, explicit_axes, jit_shardings, out_sharding, shape_structs, shard_map_lowering,
-    shard_map_printing,
-)
+    shard_map_printing)

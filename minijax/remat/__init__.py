@@ -17,14 +17,8 @@ Its counterpart in JAX is `jax/_src/ad_checkpoint.py`.
 """
 
 from .policies import (
-    Offloadable,
-    checkpoint_policies,
-    everything_saveable,
-    nothing_saveable,
-    products,
-    recompute,
-    saveable,
-)
+    Offloadable, checkpoint_policies, everything_saveable, nothing_saveable, products, recompute,
+    saveable)
 from .names import checkpoint_name, name_p
 from .barrier import barrier, optimization_barrier, optimization_barrier_p
 from .choice import choose_inside, choose_saved

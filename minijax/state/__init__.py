@@ -22,5 +22,4 @@ The counterparts in JAX are `jax/_src/state/` and `jax/_src/ref.py`.
 
 from . import (
     accumulation as accumulation, batching as batching, calls as calls, printed as printed,
-    programs as programs,
-)
+    programs as programs)

@@ -12,28 +12,9 @@ program; what a code means, Python knows (`Error.places`).
 
 from . import calls as _calls  # fills the table of rules
 from .errors import (
-    BatchedError,
-    DivisionByZeroError,
-    Error,
-    ErrorCategory,
-    FailedCheckError,
-    JaxException,
-    JaxRuntimeError,
-    NaNError,
-    OOBError,
-    check,
-    check_error,
-    debug_check,
-    init_error,
-)
+    BatchedError, DivisionByZeroError, Error, ErrorCategory, FailedCheckError, JaxException,
+    JaxRuntimeError, NaNError, OOBError, check, check_error, debug_check, init_error)
 from . import shards
 from .interpreter import (
-    all_checks,
-    automatic_checks,
-    checkify,
-    div_checks,
-    float_checks,
-    index_checks,
-    nan_checks,
-    user_checks,
-)
+    all_checks, automatic_checks, checkify, div_checks, float_checks, index_checks, nan_checks,
+    user_checks)

@@ -20,15 +20,8 @@ from .bcoo import (
     bcoo_multiply_dense, bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense,
     bcoo_transpose, bcoo_update_layout)
 from .shaping import (
-    bcoo_concatenate,
-    bcoo_dot_general_sampled,
-    bcoo_dynamic_slice,
-    bcoo_multiply_sparse,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_squeeze,
-)
+    bcoo_concatenate, bcoo_dot_general_sampled, bcoo_dynamic_slice, bcoo_multiply_sparse,
+    bcoo_reshape, bcoo_rev, bcoo_slice, bcoo_squeeze)
 from .bcsr import (
     BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)

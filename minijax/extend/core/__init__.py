@@ -53,11 +53,6 @@ from ...lax.compile_time import concrete_or_error
 # chapter 10
 from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...compat.core import (
-    find_top_trace,
-    get_opaque_trace_state,
-    nonempty_axis_env_DO_NOT_USE,
-    primal_dtype_to_tangent_dtype,
-    unsafe_am_i_under_a_jit_DO_NOT_USE,
-    unsafe_am_i_under_a_vmap_DO_NOT_USE,
-    unsafe_get_axis_names_DO_NOT_USE,
-)
+    find_top_trace, get_opaque_trace_state, nonempty_axis_env_DO_NOT_USE,
+    primal_dtype_to_tangent_dtype, unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE, unsafe_get_axis_names_DO_NOT_USE)

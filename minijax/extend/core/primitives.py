@@ -49,8 +49,7 @@ _collect(_random)
 
 # chapter 14
 from ...parallel.collectives.primitives import (
-    all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
-)
+    all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p)
 from ...parallel.programs.sharding_constraint import sharding_constraint_p
 from ...parallel.programs.device_put import device_put_p
 

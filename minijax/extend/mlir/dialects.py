@@ -2,5 +2,4 @@
 
 # chapter 14
 from ...runtime.mlir import (
-    arith, builtin, chlo, func, math, memref, scf, sdy, sparse_tensor, stablehlo, vector,
-)
+    arith, builtin, chlo, func, math, memref, scf, sdy, sparse_tensor, stablehlo, vector)

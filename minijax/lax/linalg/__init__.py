@@ -13,8 +13,7 @@ from .solve import lu_solve, solve
 from .eigh import EighImplementation, eigh, eigh_p
 from .qr import (
     geqp3, geqp3_p, geqrf, geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p, qr,
-    qr_p,
-)
+    qr_p)
 from .svd import SvdAlgorithm, svd, svd_p
 from .eig import EigImplementation, eig, eig_p
 from .schur import hessenberg, hessenberg_p, schur, schur_p

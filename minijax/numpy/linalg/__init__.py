@@ -9,8 +9,7 @@ from ._norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from ._least_squares import lstsq, pinv
 from ._products import (
     cross, diagonal, matmul, matrix_power, matrix_transpose, multi_dot, outer, tensordot, trace,
-    vecdot,
-)
+    vecdot)
 
 __all__ = _public_names(__name__)
 

@@ -6,8 +6,7 @@ raise errors.
 """
 
 from ._factorizations import (
-    cho_factor, cholesky, eigh, hessenberg, lu, lu_factor, qr, qr_multiply, schur, svd,
-)
+    cho_factor, cholesky, eigh, hessenberg, lu, lu_factor, qr, qr_multiply, schur, svd)
 from ._solvers import cho_solve, det, inv, lu_solve, solve, solve_sylvester, solve_triangular
 from ._functions import expm, expm_frechet, funm, polar, sqrtm
 from ._tridiagonal import eigh_tridiagonal

@@ -8,24 +8,8 @@ from .errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from .exponential_integrals import exp1, expi, expn
 from .faddeeva import dawsn, erfcx, fresnel, wofz
 from .gammas import (
-    bernoulli,
-    beta,
-    betainc,
-    betaln,
-    comb,
-    digamma,
-    factorial,
-    gamma,
-    gammainc,
-    gammaincc,
-    gammaln,
-    gammasgn,
-    loggamma,
-    multigammaln,
-    poch,
-    polygamma,
-    zeta,
-)
+    bernoulli, beta, betainc, betaln, comb, digamma, factorial, gamma, gammainc, gammaincc, gammaln,
+    gammasgn, loggamma, multigammaln, poch, polygamma, zeta)
 from .hypergeometric import hyp1f1, hyp2f1
 from .legendre import sph_harm_y
 from .logarithmic import sici, spence
