@@ -187,7 +187,7 @@ def _mapped_axis_size(leaves, axes, axis_size):
 from ..source import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .staging import shapes_only
+from .staging import owned, shapes_only
 from .traced import Options, TracedFunction
 
 # ----------------------------------------------------------------------------------------------
@@ -396,10 +396,10 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
 
 def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
     """The cotangents of the arguments, from a cotangent of the result."""
-    leaves, tree = _flatten_owned(ct)
+    leaves, tree = tree_flatten(ct)
     checks.vjp_cotangents(derivative.name, derivative.out_tree, derivative.out_avals, leaves, tree)
     cts = _leaf_cotangents(derivative, residuals, leaves)
-    return derivative.in_tree.unflatten(map(instantiate_zeros, cts))
+    return derivative.in_tree.unflatten(map(owned, map(instantiate_zeros, cts)))
 
 
 def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence, args=()):

@@ -85,11 +85,11 @@ class JaxprBuilder:
         constants = self._constants.values()
         constvars = [var for var, _ in constants]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
-        return ClosedJaxpr(jaxpr, [_owned(x) if copy else x for _, x in constants])
+        return ClosedJaxpr(jaxpr, [owned(x) if copy else x for _, x in constants])
 
 
-def _owned(x):
-    """A constant that its owner cannot change. (An array of dtype `float0` has no contents.)"""
+def owned(x):
+    """A value that its owner cannot change. (An array of dtype `float0` has no contents.)"""
     return as_array(x) if isinstance(x, np.ndarray) and x.itemsize else x
 
 
