@@ -158,7 +158,7 @@ def main() -> int:
     if not what.isdigit():
         files |= dict.fromkeys(test.partition("::")[0] for test in reaching(what))
     there = [name for name in files if (cut.ROOT / name).exists()]
-    environment = {"MINIJAX_ORACLE": "stored", **os.environ,
+    environment = {"MINIJAX_ORACLE": "stored", "MINIJAX_ALL_CASES": "1", **os.environ,
                    "CHECK_UNTIL": str(time.time() + SECONDS)}
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "tools.check",
                "--check-of", what, *for_pytest, *there]

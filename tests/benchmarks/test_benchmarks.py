@@ -16,6 +16,7 @@ from tests.oracle import both, subject
 
 
 @pytest.mark.long
+@pytest.mark.daily(7)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_workload_runs(name):
     WORKLOADS[name].build(subject)()

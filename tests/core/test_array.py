@@ -64,6 +64,7 @@ CONVERSIONS = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_conversions_as_jax(name):
     convert = CONVERSIONS[name]

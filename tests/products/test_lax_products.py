@@ -142,6 +142,7 @@ CASES = [pytest.param(line, call, rule, id=f"{call} {line}-{rule}")
          if _is_compared(call, rule)]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("line, call, rule", CASES)
 def test_rule(line: str, call: str, rule: str) -> None:
     args = operands(line, "float32")
