@@ -114,7 +114,8 @@ def _processor() -> str:
 # Files
 
 
-_MAGIC = b"minijax program 1"  # and the version of what follows
+# The version of what follows: 2 since wrong programs of XLA are compiled again.
+_MAGIC = b"minijax program 2"
 _HEADER = struct.Struct("<17s32s32sd")  # magic, hashes of the file's name and of the rest, seconds
 
 
