@@ -352,6 +352,11 @@ OTHERWISE: dict[str, list[str]] = {
     "squares solution is NaN; where the residual is 0, so is that of its square": [
         "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(3))[0].sum())(jnp.eye(3)[:, :2])",
         "jax.grad(lambda a: jnp.linalg.lstsq(a, jnp.ones(2))[1].sum())(jnp.eye(2) * 2)"],
+    "places beyond 2**31 do not fit in 32 bits; JAX's are negative, or nothing is set there": [
+        "str(jax.eval_shape(jnp.argmax, jax.ShapeDtypeStruct((2**31 + 8,), 'int8')))",
+        "str(jax.eval_shape(jnp.argsort, jax.ShapeDtypeStruct((2**31 + 8,), 'int8')))",
+        "str(jax.eval_shape(lambda x: x.at[-3].set(1), "
+        "jax.ShapeDtypeStruct((2**31 + 8,), 'int8')))"],
     "JAX's polar decomposition is a loop, which has no reverse mode": [
         "jax.grad(lambda a: jax.scipy.linalg.polar(a)[0][0, 1])(jnp.eye(2))"],
     "JAX's derivative of a wide matrix's R, with pivots, takes columns that were not permuted": [

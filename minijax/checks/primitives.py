@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 # Element types
 
 
+def places_fit(name: str, size: int, dtype: np.dtype) -> None:
+    """Raise `OverflowError` if an integer type has no numbers for the places along a dimension of
+    more than 2**31 elements."""
+    if size > 2**31 and size - 1 > dtypes.iinfo(dtype).max:
+        raise OverflowError(f"Python integer {size} out of bounds for {dtype.name}: {name} needs "
+                            "64-bit types along a dimension of this size, see `jax_enable_x64`.")
+
+
 def dtype_kind(name: str, aval: ShapedArray, accepted: tuple, position: int | None = None) -> None:
     """Raise `TypeError` unless the element type of `aval` is one of the `accepted` kinds."""
     if np.generic in accepted or any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):

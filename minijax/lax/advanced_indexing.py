@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.primitives import places_fit
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.boundary import public
@@ -182,6 +183,7 @@ def from_front(index, size: int):
         return index
     if not counts_to(size, dtype):
         index, dtype = convert(index, np.dtype("int32")), np.dtype("int32")
+    places_fit("an index that may be negative", size, dtype)
     size = convert(size_value(size, dtype), dtype, typeof(index).weak_type)
     if type(index) is Array and not state.trace.staging:
         value = np.asarray(index)

@@ -20,8 +20,17 @@ def _convert(x, dtype):
     return in_bytes(x).astype(dtype)  # NumPy cannot cast int4 to uint4
 
 
+_BLOCK = 2**18
+
+
 def _saturate(x, dtype):
     """From floats to integers: out of range to the nearest end, NaN to zero."""
+    if x.size > _BLOCK:
+        # By blocks, so that what is computed on the way takes no memory to speak of.
+        flat, out = x.reshape(-1), np.empty(x.size, dtype)
+        for start in range(0, x.size, _BLOCK):
+            out[start : start + _BLOCK] = _saturate(flat[start : start + _BLOCK], dtype)
+        return out.reshape(x.shape)
     info = dtypes.iinfo(dtype)
     low, high = float(info.min), float(info.max)
     if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN

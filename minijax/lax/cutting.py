@@ -345,9 +345,11 @@ def _check_pad(x, value, padding_config):
 
 def _pad(x, value, *, padding_config):
     """Spread the elements over an array with the gaps, then add to or cut from its ends."""
-    spread = np.full([_padded_size(n, 0, 0, i) for n, (_, _, i) in zip(x.shape, padding_config)],
-                     value, x.dtype)
-    spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in padding_config)] = x
+    spread = x
+    if builtins.any(interior for _, _, interior in padding_config):
+        spread = np.full([_padded_size(n, 0, 0, i) for n, (_, _, i)
+                          in zip(x.shape, padding_config)], value, x.dtype)
+        spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in padding_config)] = x
     ends = [(max(low, 0), max(high, 0)) for low, high, _ in padding_config]
     padded = np.pad(spread, ends, constant_values=value) if ends else spread
     return padded[tuple(builtins.slice(max(-low, 0), n - max(-high, 0))

@@ -248,6 +248,7 @@ def _arg_type(name):
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"index_dtype must be an integer type, but got "
                             f"{np.dtype(index_dtype).name}")
+        checks.places_fit(name, x.shape[axis], np.dtype(index_dtype))
         return ShapedArray([n for d, n in enumerate(x.shape) if d not in axes], index_dtype)
 
     return rule

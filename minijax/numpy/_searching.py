@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..checks.primitives import integer_axis
+from ..checks.primitives import integer_axis, places_fit
 from ..core.api import vmap
 from ..core.avals import vary_like
 from ..core.boundary import public
@@ -87,9 +87,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     if 0 in a.shape:
         return zeros_like(v, np.int32)
     places = index_dtype(a.shape)
-    if check_and_canonicalize_user_dtype(places, "searchsorted") != places:
-        raise OverflowError(f"Python integer {a.size} out of bounds for int32: places in a vector "
-                            "of this size need 64-bit types, see `jax_enable_x64`.")
+    places_fit("searchsorted", a.size, check_and_canonicalize_user_dtype(places, "searchsorted"))
     a = a if sorter is None else a[sorter]
     return _METHODS[method](a, v, side)
 

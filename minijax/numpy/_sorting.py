@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..checks.primitives import places_fit
 from ..core import dtypes
 from ..core.core import typeof
 from ..lax.cutting import concatenate
@@ -74,6 +75,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     a, axis = _line_up(a, axis)
     shape = typeof(a).shape
     dtype = user_dtype(dtype, "argsort") or default_int_dtype()
+    places_fit("argsort", shape[axis], dtype)
     places = broadcasted_iota(dtype, shape, axis)
     # In reverse, so that of equal elements the first is first again when the order is turned.
     turn = descending and stable

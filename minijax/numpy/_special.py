@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..checks.primitives import places_fit
 from ..core import dtypes
 from ..core.boundary import public
 from ..core.core import typeof
@@ -367,6 +368,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
         raise ValueError("nonzero: fill_value must be a scalar, or a tuple with one for each "
                          f"dimension, got {fill_value!r}.")
     fills = (None,) * a.ndim if 0 in (*a.shape, size) else fills  # as in JAX
+    places_fit("nonzero", max(a.shape) if is_concrete(a) else a.size, default_int_dtype())
     if size is not None and not is_concrete(a):
         return nonzero_of_size(a, size, fills)
     value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "

@@ -28,7 +28,7 @@ GB = 2**30
 OPERANDS = {
     "x": "jnp.arange(n, dtype='float32')", "i": "jnp.arange(n, dtype='int32')", "a": "np.arange(n, dtype='float64')",
     "f": "np.arange(n, dtype='float32')", "s": "[0.5] * (n // 64)", "key": "jax.random.key(0)",
-    "b": "jnp.zeros(n, 'int8').at[-3].set(7)", "m": "jnp.ones(n, 'bool').at[-2].set(False)",
+    "b": "big(n, 0, -3, 7, 'int8')", "m": "big(n, True, -2, False, 'bool')",
 }
 PARTS = {
     "creation": """
@@ -56,8 +56,7 @@ PARTS = {
         jax.random.bits(key, (n,), 'uint8') | jax.random.exponential(key, (n,))""",
     "beyond": """
         jnp.zeros(n, 'int8') | jnp.ones(n, 'bool') | jnp.full(n, 3, 'uint8') | lax.iota('uint8', n) | jnp.arange(n, dtype='uint8')
-        jnp.eye(k, dtype='int8') | jnp.tri(k, dtype='bool') | lax.broadcasted_iota('uint8', (k, k), 0)
-        jnp.zeros(n, 'uint8') == 0 | b + b | b > 0 | jnp.where(b > 0, b, 1) | b.astype('uint8') | b.astype('bool')
+        lax.broadcasted_iota('uint8', (k, k), 0) | jnp.zeros(n, 'uint8') == 0 | b + b | b > 0 | jnp.where(b > 0, b, 1) | b.astype('uint8') | b.astype('bool')
         b.max() | b.min() | b.any() | m.all() | b.sum(dtype='int8') | b.sum() | m.sum() | b.argmax() | m.argmin()
         jnp.count_nonzero(m) | b.mean() | b[-3] | b[-4:] | b[2**31 - 2:] | lax.dynamic_slice(b, (n - 4,), (4,))
         lax.dynamic_index_in_dim(b, n - 3) | b.at[n - 2].set(1)[-4:] | b[jnp.array([-3, 0])] | b[::-1][:4] | jnp.roll(b, 1)[-4:]
