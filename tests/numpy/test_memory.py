@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
-from minijax import lax
-from minijax import numpy as jnp
+from minijax import lax, numpy as jnp
 
 N = 2**22
 X = np.linspace(-300, 300, N, dtype=np.float32)
