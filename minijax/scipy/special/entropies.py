@@ -170,7 +170,8 @@ def _box_cox(log_x, lmbda):
 
 def _box_cox_slope(t, ans, log_x, lmbda):
     """t exp(lmbda log_x), where 0 times infinity is 0."""
-    return t * jnp.exp(jnp.where(lmbda == 0, 0, lmbda * log_x))
+    is_undefined = (lmbda == 0) & jnp.isinf(log_x)
+    return t * jnp.exp(jnp.where(is_undefined, 0, lmbda * log_x))
 
 
 _box_cox.defjvps(_box_cox_slope,
