@@ -189,7 +189,7 @@ def _log_ndtr_jvp(series_order, primals, tangents):
     ans = log_ndtr(x, series_order=series_order)
     # Far below, both logarithms are large, and their difference has no digits left.
     low = constant_like(x, _LOW[typeof(x).dtype.name])
-    is_low = ~(x > low)
+    is_low = x <= low
     inside = lax.exp(_log_density(jnp.where(is_low, 0, x)) - jnp.where(is_low, 0, ans))
     below = jnp.where(is_low, x, low)
     return ans, lax.mul(t, jnp.where(is_low, -below / _mills_series(below, series_order), inside))
