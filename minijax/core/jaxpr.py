@@ -116,7 +116,7 @@ _typed_scalars: dict[type, Any] = {int: TypedInt, float: TypedFloat, complex: Ty
 def typed_scalar(x: Any, aval: ShapedArray) -> Any:
     """A number of this weak type."""
     kind = scalar_types[aval.dtype]
-    scalar = kind.__new__(_typed_scalars[kind], x)
+    scalar: Any = kind.__new__(_typed_scalars[kind], x)
     scalar.aval = aval
     return scalar
 
