@@ -5,8 +5,6 @@ compiled once more so that it returns the value of each equation. Each equation 
 the compiled values of its operands, so that rounding does not add up from one to the next.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

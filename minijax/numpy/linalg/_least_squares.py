@@ -1,7 +1,5 @@
 """Chapter 12: pseudo-inverses and least squares, for equations without an exact solution."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
