@@ -21,7 +21,8 @@ def iterable(name: str, values: Any, expected: str = "a sequence") -> None:
 def argnums(argnums: Any) -> None:
     """Raise TypeError unless they are integers."""
     iterable("argnums, if it is not an integer,", argnums)
-    for i in [argnums] if isinstance(argnums, str) else argnums:
+    numbers: Any = [argnums] if isinstance(argnums, str) else argnums
+    for i in numbers:
         try:
             operator.index(i)
         except JAXTypeError:

@@ -7,6 +7,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.boundary import public
 from ...core.core import typeof
+from ...core.primitives import convert_element_type_p
 from ...custom_rules import custom_jvp
 from ...lax import bitwise, elementwise as lax
 from ...lax.selection import select
@@ -141,6 +142,8 @@ def rel_entr(p, q):
     at_zero = bitwise.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
     safe_p, safe_q = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
     value = lax.sub(_xlogx(safe_p), xlogy(safe_p, safe_q))
+    # A tangent becomes as weakly typed as the value. (JAX compiles `where`, which does that.)
+    value = convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=value.weak_type)
     return jnp.where(inside, value, jnp.where(at_zero, zero, np.inf))
 
 
