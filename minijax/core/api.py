@@ -151,8 +151,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     checks.vmap_axes(in_axes, out_axes, spec_types)
 
-    @api_boundary
     @wraps(fun, "Vectorized version of {fun}: arrays have one more dimension.")
+    @api_boundary
     def vmap_f(*args, **kwargs):
         checks.vmap_arguments(in_axes, args)
         for container in containers.values():  # the first one takes over, if there is any
