@@ -7,6 +7,7 @@ whole library has.
 import builtins
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -292,7 +293,8 @@ def _jvp_with_accuracy(plain, exact):
 
 for primitive in (cbrt_p, exp_p, exp2_p, expm1_p, log_p, log1p_p, logistic_p, rsqrt_p, sqrt_p,
                   tan_p, tanh_p):
-    (plain,) = primitive_jvps[primitive].args[1]
+    of_parts: Any = primitive_jvps[primitive]
+    (plain,) = of_parts.args[1]
     asked_jvps[primitive] = (_jvp_with_accuracy(plain, _EXACT_SLOPES.get(primitive)),)
 asked_jvps[sin_p] = (lambda t, y, x, accuracy: mul(t, cos(x, accuracy=accuracy)),)
 asked_jvps[cos_p] = (lambda t, y, x, accuracy: neg(mul(t, sin(x, accuracy=accuracy))),)

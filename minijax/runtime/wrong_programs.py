@@ -101,8 +101,14 @@ def avoiding_flags(text: str, platform: str = "cpu",
     """
     flags: dict[str, Any] = {}
     for wrong, searches in _SEARCHES:
-        if ((wrong.is_wrong is None) == (optimised is None) and platform == "cpu"
-                and all(search(text) for search in searches)
-                and (wrong.is_wrong is None or wrong.is_wrong(optimised()))):
+        if (platform == "cpu" and all(search(text) for search in searches)
+                and _is_wrong(wrong, optimised)):
             flags |= wrong.flags
     return flags
+
+
+def _is_wrong(wrong: WrongProgram, optimised: Callable[[], str] | None) -> bool:
+    """Whether a module in which the words of a wrong program stand is to be compiled otherwise."""
+    if wrong.is_wrong is None or optimised is None:
+        return wrong.is_wrong is None and optimised is None
+    return wrong.is_wrong(optimised())

@@ -164,23 +164,6 @@ def kl_div(p, q):
     return rel_entr(p, q) - p + q
 
 
-@custom_jvp
-def _box_cox(log_x, lmbda):
-    is_zero = lmbda == 0
-    safe = jnp.where(is_zero, jnp.ones_like(lmbda), lmbda)
-    return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
-
-
-def _box_cox_slope(t, ans, log_x, lmbda):
-    """t exp(lmbda log_x), where 0 times infinity is 0."""
-    is_undefined = (lmbda == 0) & jnp.isinf(log_x)
-    return t * jnp.exp(jnp.where(is_undefined, 0, lmbda * log_x))
-
-
-_box_cox.defjvps(_box_cox_slope,
-                 lambda t, ans, log_x, lmbda: t * log_x * log_x * _moment(1, lmbda * log_x))
-
-
 @functools.partial(custom_jvp, nondiff_argnums=(0,))
 def _moment(n: int, u):
     """∫ sⁿ exp(us) ds from 0 to 1: near u = 0 by its power series, else by parts. Its derivative is
@@ -201,6 +184,23 @@ def _moment(n: int, u):
 def _moment_jvp(n, primals, tangents):
     (u,), (t,) = primals, tangents
     return _moment(n, u), t * _moment(n + 1, u)
+
+
+@custom_jvp
+def _box_cox(log_x, lmbda):
+    is_zero = lmbda == 0
+    safe = jnp.where(is_zero, jnp.ones_like(lmbda), lmbda)
+    return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
+
+
+def _box_cox_slope(t, ans, log_x, lmbda):
+    """t exp(lmbda log_x), where 0 times infinity is 0."""
+    is_undefined = (lmbda == 0) & jnp.isinf(log_x)
+    return t * jnp.exp(jnp.where(is_undefined, 0, lmbda * log_x))
+
+
+_box_cox.defjvps(_box_cox_slope,
+                 lambda t, ans, log_x, lmbda: t * log_x * log_x * _moment(1, lmbda * log_x))
 
 
 @public
