@@ -112,7 +112,7 @@ page in both libraries. When JAX is mended, the test fails, and the program leav
 Some derivatives only lose digits where they are nearly 0. That of the sigmoid function at 17 is 0
 in float32, and not \\(4 \\cdot 10^{-8}\\). There, JAX's rules are also ours, since they are
 faster. Pass `accuracy=jax.lax.AccuracyMode.HIGHEST` to `lax.logistic`, `lax.tanh` or `lax.expm1` to
-keep the digits.
+keep the digits. [The rule atlas](atlas.md#derivatives-at-their-edges) has a table of what is lost.
 """
 
 PROGRAMS = """## Programs that XLA compiles wrongly

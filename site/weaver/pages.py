@@ -106,7 +106,9 @@ def _folder(chapter: int | None) -> str:
 
 
 def _atlas() -> str:
-    """Appendix C: which primitive has which rule."""
+    """Appendix C: which primitive has which rule, and how good its derivatives are."""
+    from tools import edge_derivatives
+
     return f"""# Appendix C: the rule atlas
 
 Every primitive of the library, by family, and the rules it has. A check mark leads to the lines of
@@ -120,6 +122,21 @@ a column leads to the test of its rules. To run one:
 `pytest tests/products/test_primitives.py -k sin-jvp`.
 
 {rule_atlas.page(set(shown_files()))}
+
+## Derivatives at their edges
+
+First and second derivatives of elementwise functions at 0, at tiny and at large numbers, near
+poles, branch points and ties, beside what mpmath computes with 50 digits and more. A derivative
+counts as *wrong* if it is NaN, infinite, of another sign, or not half as large or twice as large as
+it should be. There are two exceptions. *Digits* are lost where the error is not larger than the
+rounding errors of the terms that the formula adds, as for the sigmoid function at 17. The *range*
+is left where the square of an argument, or of the derivative itself, is no number of the type. The
+worst relative error is that of all others. Points are left out where the function has no
+derivative, or where the library does not compute the function itself to three digits. A row for
+both libraries means that the counts agree; then the worst error is ours.
+`python -m tests.edges.derivatives` makes the table.
+
+{edge_derivatives.page()}
 """
 
 
