@@ -9,6 +9,7 @@ both libraries compute the same: indices and counts do not fit in 32 bits there.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -28,7 +29,7 @@ GB = 2**30
 OPERANDS = {
     "x": "jnp.arange(n, dtype='float32')", "i": "jnp.arange(n, dtype='int32')", "a": "np.arange(n, dtype='float64')",
     "f": "np.arange(n, dtype='float32')", "s": "[0.5] * (n // 64)", "key": "jax.random.key(0)",
-    "b": "big(n, 0, -3, 7, 'int8')", "m": "big(n, True, -2, False, 'bool')",
+    "b": "one_other(n, 0, -3, 7, 'int8')", "m": "one_other(n, True, -2, False, 'bool')",
 }
 PARTS = {
     "creation": """
@@ -74,11 +75,19 @@ def status(name: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+def one_other(jx: Any, n: int, value: Any, place: int, other: Any, dtype: str) -> Any:
+    """A vector of one value, with another one at a place that may be beyond 2**31."""
+    contents = np.full(n, value, dtype)
+    contents[place] = other
+    return jx.numpy.asarray(contents)
+
+
 def measured(library: str, row: str, elements: int) -> dict[str, Any]:
     """The bytes of the result, those that the call added at its peak, and what the result is."""
     jax = importlib.import_module(library)
     names = {"jax": jax, "jnp": importlib.import_module(f"{library}.numpy"), "lax": jax.lax, "np": np,
-             "n": elements, "k": int(elements ** 0.5), "x1": 1.5}
+             "n": elements, "k": int(elements ** 0.5), "x1": 1.5,
+             "one_other": functools.partial(one_other, jax)}
     run = lambda n, k, **more: jax.block_until_ready(eval(row, names | {"n": n, "k": k, **more}))
 
     def operands(n):

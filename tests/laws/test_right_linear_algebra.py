@@ -106,6 +106,7 @@ def check(row, a, order=2):
                 np.testing.assert_allclose(derivative / scale, limit / scale, atol=1e-6)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("row, a", ONE_TRIANGLE, ids=[row for row, _ in ONE_TRIANGLE])
 def test_one_triangle_is_read(row, a):
     check(row, a)
@@ -131,6 +132,7 @@ def of_permutations(a):
     return (signs * a[np.arange(n), orders].prod(-1)).sum()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", MATRICES)
 def test_determinants(name):
     """Of any rank, up to the third derivatives; in a batch, each as if it were alone."""
@@ -173,6 +175,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("row, a", OTHERS, ids=[row for row, _ in OTHERS])
 def test_other_factorizations(row, a):
     check(row, a)
