@@ -12,7 +12,7 @@ from tools import cut, tests_of
 WHOLE_ROOM = {
     "compat": "absl_flags",
     "core": "engine",
-    "numpy": """calls complex complex_order double_precision large_arrays large_integers masks
+    "numpy": """calls complex complex_order double_precision large_arrays large_integers masks memory
         properties small_differences standard wide_arrays_outside""",
 }
 

@@ -3,8 +3,6 @@
 A row is text, evaluated with a matrix `a` and the constants below; the text is the test's name.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

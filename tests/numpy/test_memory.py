@@ -3,8 +3,6 @@
 `python -m tests.benchmarks.memory` has more functions, beside JAX.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
