@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import os
 import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -25,53 +27,68 @@ from .checking import OutOfTime, Wrong, line_in_the_readers_file
 def main(number: str, answers: str, seconds: str = "0") -> int:
     """Load the answers and check them within the time limit (0: no limit)."""
     exercise = catalog.exercises(catalog.chapter_of(number))[number]
-    path = Path(answers).resolve()
+    path, run = Path(answers).resolve(), exercise.run
     _set_alarm(float(seconds))
-    modules = checking, catalog, builtins, np, sys.modules[exercise.check.__module__]
-    checker = [(module, dict(vars(module))) for module in modules]
+    modules = (checking, catalog, builtins, np, sys.modules[__name__],
+               sys.modules[exercise.check.__module__])
+    before = _contents(modules)
+
+    def unchanged():
+        """Raise `Wrong` if the reader's code has changed what checks it."""
+        for (name, what), x in _contents(modules).items():
+            if any(now is not then for now, then in zip(x, before.get((name, what), x))):
+                raise Wrong(f"your code changes {name}.{what}, which the check uses")
+
+    loaded = False
     try:
         with _closed(catalog.solutions(number), path):
             given = vars(catalog.load(path))
+            loaded = True
+            unchanged()
+            run(given)
+            unchanged()
     except OutOfTime as error:
         print(f"{error}{line_in_the_readers_file(error)}")
-        return 2
-    except Exception as error:
-        print(_explained(error, path))
-        return 2
-    try:
-        _check_unchanged(checker)
-        exercise.run(given)
-        _check_unchanged(checker)
-    except OutOfTime as error:
-        print(f"{error}{line_in_the_readers_file(error)}")
-        return 1
     except Wrong as wrong:
         print(wrong)
-        return 1
     except NotImplementedError as error:
-        print(error if error.args else "nothing yet: the stub is still there")
-        return 1
+        stub = loaded and not error.args
+        print("nothing yet: the stub is still there" if stub else
+              error if loaded else _explained(error, path))
     except Exception as error:
         print(_explained(error, path))
-        return 1
-    return 0
+    else:
+        return 0
+    return 1 if loaded else 2
 
 
-def _check_unchanged(checker: list[tuple[ModuleType, dict]]) -> None:
-    """Raise `Wrong` if the reader's code has changed what checks it."""
-    for module, before in checker:
-        changed = [name for name, x in before.items() if vars(module).get(name) is not x]
-        if changed:
-            raise Wrong(f"your code changes {module.__name__}.{changed[0]}, which the check uses")
+def _contents(modules: tuple[ModuleType, ...]) -> dict[tuple[str, str], tuple]:
+    """Of each name of a module, and of its classes' own names: the object and its code."""
+    found = {}
+    for module in modules:
+        for name, x in [*vars(module).items()]:
+            found[module.__name__, name] = _with_code(x)
+            if isinstance(x, type) and x.__module__ == module.__name__:
+                found |= {(module.__name__, f"{name}.{part}"): _with_code(y)
+                          for part, y in [*vars(x).items()]}
+    return found
+
+
+def _with_code(x: Any) -> tuple:
+    return x, getattr(x, "__code__", None)
 
 
 @contextlib.contextmanager
 def _closed(path: Path, answers: Path) -> Iterator[None]:
-    """A file that the answers may not open: those of others. (The file itself is ours to check.)"""
-    closed = [str(path)] * (path != answers)
+    """A file that the answers may not open, nor what Python compiles of it. (That file is no secret
+    if it has the answers to check.)"""
+    closed = [path.parent] * (path != answers)
 
     def refuse(event, arguments):
-        if event == "open" and closed and str(arguments[0]).endswith(closed[0]):
+        if not closed or event != "open" or not isinstance(arguments[0], str | bytes):
+            return
+        file = Path(os.path.realpath(os.fsdecode(arguments[0])))
+        if file.name.partition(".")[0] == path.stem and closed[0] in file.parents:
             raise PermissionError(f"{path.name} has the solutions. `learn solution` shows them.")
 
     sys.addaudithook(refuse)
@@ -101,8 +118,14 @@ def _explained(error, path):
     return "".join(lines).rstrip()
 
 
+def _tell(arguments: list[str]) -> int:
+    """Check, and then read the word, which the reader's code is not to find in the input."""
+    question, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    code = main(*arguments)
+    print(os.read(question, 100).decode().strip(), code, sep="\n", flush=True)
+    return code
+
+
 if __name__ == "__main__":
-    word = sys.stdin.readline().strip()
-    code = main(*sys.argv[1:])
-    print(word, code, sep="\n", flush=True)
-    sys.exit(code)
+    sys.exit(_tell(sys.argv[1:]))

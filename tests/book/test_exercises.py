@@ -242,6 +242,20 @@ SOLUTIONS_OF_0 = catalog.solutions("0.1")
     ("import builtins\nbuiltins.all = lambda xs: True\ndef slopes(f, xs): ...", "changes builtins.all"),
     ("class Equal:\n    __eq__ = lambda self, other: True\ndef slopes(f, xs):\n    return Equal()", "it should be"),
     (f"exec(open({str(SOLUTIONS_OF_0)!r}).read())", "has the solutions"),
+    (f"def slopes(f, xs):\n    exec(open({str(SOLUTIONS_OF_0)!r}).read())", "has the solutions"),
+    ("def slopes(f, xs):\n    from learning import catalog\n    return catalog.load(catalog.solutions('0.1')).slopes(f, xs)",
+     "has the solutions"),
+    ("def slopes(f, xs):\n    import __main__\n    print(sys.stdin.readline(), vars(__main__).get('word'), 0, sep='\\n')\n"
+     "    os._exit(0)", "ended the process"),
+    ("import learning.checking as c\nc.same.__code__ = (lambda got, want: True).__code__\ndef slopes(f, xs): ...",
+     "changes learning.checking.same"),
+    ("import learning.checking as c\nc.Exercise.run = lambda self, given: None\ndef slopes(f, xs): ...",
+     "changes learning.checking.Exercise.run"),
+    ("import __main__\n__main__.main = lambda *args: 0\ndef slopes(f, xs): ...", "changes __main__.main"),
+    ("import gc\nfor x in gc.get_objects():\n    if type(x).__name__ == 'Exercise':\n"
+     "        object.__setattr__(x, 'run', lambda given: None)\ndef slopes(f, xs): ...", "should be"),
+    ("import threading\ndef go():\n    print(0)\n    os._exit(0)\nthreading.Timer(0.01, go).start()\n"
+     "def slopes(f, xs):\n    import time\n    time.sleep(1)", "ended the process"),
 ])
 def test_what_is_no_answer_does_not_pass(answer, words, tmp_path, progress, capsys):
     path = tmp_path / "answers.py"

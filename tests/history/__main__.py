@@ -2,8 +2,10 @@
 
 A fresh process is a fork of this one, which has imported minijax and has not used it. Another fork
 runs all programs again and again in a random order, in which half of the runs keep the program's
-functions and arrays from the run before, and some happen in another thread. Whatever a run shows
-must equal what the fresh process showed: values to the bit, types, text, warnings, errors.
+functions and arrays from the run before, and some happen in another thread. A third of the runs
+happens under a setting that is switched on for the run: 64 bits, NaN checks, a mesh and so on; each
+program has one of them, by the seed. Whatever a run shows must equal what a fresh process showed
+under the same setting: values to the bit, types, text, warnings, errors.
 
     python -m tests.history --sample 60 --rounds 8 --seed 7
     python -m tests.history --only nan_to_num
@@ -21,9 +23,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.history.outcome import Program, difference, sources
+from tests.history.outcome import Program, difference, setting_of, sources
 from tests.processes import QUICK_COMPILATION
 
+Case = tuple[str, str]  # a program, and the setting under which it runs
 STUCK = 120  # seconds that a fresh process may take
 
 
@@ -48,13 +51,13 @@ def chosen(given: argparse.Namespace) -> list[str]:
     return random.Random(given.seed).sample(programs, given.sample)
 
 
-def fresh(source: str) -> dict[str, Any]:
+def fresh(source: str, setting: str) -> dict[str, Any]:
     """What the program shows in a process that has run nothing else."""
-    return Program(source).run()
+    return Program(source).run(setting=setting)
 
 
-def among_others(programs: list[str], rounds: int, seed: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Run each program so many times, in random order: number of the run, program, what it shows."""
+def among_others(programs: list[str], rounds: int, seed: str) -> Iterator[tuple[int, Case, dict[str, Any]]]:
+    """Run each program so many times, in random order: number of the run, its case, what it shows."""
     choose = random.Random(seed)
     kept = {source: Program(source) for source in programs}
     counts = dict.fromkeys(programs, 0)
@@ -63,25 +66,27 @@ def among_others(programs: list[str], rounds: int, seed: str) -> Iterator[tuple[
     for source in order:
         anew, in_thread = choose.random() < 0.5, choose.random() < 0.1
         counts[source] += 1
+        setting = setting_of(source, seed) if choose.random() < 1 / 3 else ""
         run = in_new_thread if in_thread else Program.run
-        yield counts[source], source, run(kept[source], anew)
+        yield counts[source], (source, setting), run(kept[source], anew, setting)
 
 
-def in_new_thread(program: Program, anew: bool) -> dict[str, Any]:
+def in_new_thread(program: Program, anew: bool, setting: str) -> dict[str, Any]:
     """Run a program in a thread of its own."""
     found: list[dict[str, Any]] = []
-    thread = threading.Thread(target=lambda: found.append(program.run(anew)))
+    thread = threading.Thread(target=lambda: found.append(program.run(anew, setting)))
     thread.start()
     thread.join()
     return found[0]
 
 
-def distinct(programs: list[str], rounds: int, seed: str) -> dict[str, list[tuple[int, dict[str, Any]]]]:
-    """For each program the different things that it showed, with the number of the first such run."""
-    shown: dict[str, list[tuple[int, dict[str, Any]]]] = {source: [] for source in programs}
-    for number, source, facts in among_others(programs, rounds, seed):
-        if facts not in [known for _, known in shown[source]]:
-            shown[source].append((number, facts))
+def distinct(programs: list[str], rounds: int, seed: str) -> dict[Case, list[tuple[int, dict[str, Any]]]]:
+    """For each case the different things that it showed, with the number of the first such run."""
+    shown: dict[Case, list[tuple[int, dict[str, Any]]]] = {}
+    for number, case, facts in among_others(programs, rounds, seed):
+        known = shown.setdefault(case, [])
+        if facts not in [facts for _, facts in known]:
+            known.append((number, facts))
     return shown
 
 
@@ -97,14 +102,15 @@ def main(arguments: list[str] | None = None) -> int:
     fork = multiprocessing.get_context("fork")
     with fork.Pool(given.processes, maxtasksperchild=1) as pool:
         later = pool.apply_async(distinct, (programs, given.rounds, given.seed))
-        alone = {source: pool.apply_async(fresh, (source,)) for source in programs}
-        once = {source: result.get(STUCK) for source, result in alone.items()}
-        for source, shown in later.get().items():
+        cases = [(source, setting) for source in programs for setting in ("", setting_of(source, given.seed))]
+        alone = {case: pool.apply_async(fresh, case) for case in cases}
+        once = {case: result.get(STUCK) for case, result in alone.items()}
+        for case, shown in later.get().items():
             found = [f"  run {number}:\n{text}" for number, facts in shown
-                     if (text := difference(once[source], facts))]
+                     if (text := difference(once[case], facts))]
             faults += bool(found)
             if found:
-                print(f"--- {source}", *found[:2], sep="\n", flush=True)
+                print(f"--- {case[0]}", f"  setting: {case[1] or 'none'}", *found[:2], sep="\n", flush=True)
     print(f"{len(programs)} programs, {given.rounds} runs each, seed {given.seed}: {faults} differ "
           f"({time.monotonic() - start:.0f} s)")
     return faults

@@ -7,6 +7,8 @@ import contextlib
 import io
 import re
 import warnings
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -16,6 +18,38 @@ import numpy as np
 PROGRAMS = Path(__file__).with_name("programs.txt")
 BLOCK = ("def ", "@", "class ")  # a paragraph that begins so is one program
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}|(?<=object id )\d+")
+
+
+def mesh() -> Any:
+    """Two devices in force."""
+    import minijax as jax
+
+    return jax.set_mesh(jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,)))
+
+
+def state(name: str, value: Any) -> Any:
+    """A setting of `config` with another value."""
+    from minijax import settings
+
+    return settings.states[name](value)
+
+
+SETTINGS: dict[str, Callable] = {
+    "": contextlib.nullcontext, "mesh": mesh,
+    "64 bits": lambda: state("jax_enable_x64", True),
+    "other keys": lambda: state("jax_default_prng_impl", "rbg"),
+    "strict": lambda: state("jax_numpy_dtype_promotion", "strict"),
+    "rank": lambda: state("jax_numpy_rank_promotion", "raise"),
+    "without jit": lambda: state("jax_disable_jit", True),
+    "NaN checks": lambda: state("jax_debug_nans", True),
+    "precision": lambda: state("jax_default_matmul_precision", "highest"),
+}  # fmt: skip
+
+
+def setting_of(source: str, seed: str) -> str:
+    """The setting under which a program also runs: another one for each seed."""
+    names = [*SETTINGS]
+    return names[1 + zlib.crc32((seed + source).encode()) % (len(names) - 1)]
 
 
 def sources() -> list[str]:
@@ -38,18 +72,21 @@ class Program:
         self.expression: CodeType = compile(ast.Expression(last.value), "<program>", "eval")  # type: ignore[attr-defined]
         self.space: dict[str, Any] | None = None
 
-    def run(self, anew: bool = True) -> dict[str, Any]:
-        """What happens in a run: the facts that must be the same each time."""
+    def run(self, anew: bool = True, setting: str = "") -> dict[str, Any]:
+        """What happens in a run under a setting of `SETTINGS`: the facts that must be the same each time.
+
+        The program's arrays are made outside of the setting."""
         from tests.history.prelude import LASTING, arrays
 
-        printed = io.StringIO()
+        printed, context = io.StringIO(), SETTINGS[setting]()
         with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
             warnings.simplefilter("always")
             try:
                 if anew or self.space is None:
                     self.space = {"__name__": "program", **LASTING, **arrays()}
                     exec(self.definitions, self.space)
-                found = facts(eval(self.expression, self.space))
+                with context:
+                    found = facts(eval(self.expression, self.space))
             except Exception as error:
                 found = facts_of_error(error)
         found["warnings"] = [f"{w.category.__name__}: {w.message}" for w in caught]
