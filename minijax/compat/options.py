@@ -36,7 +36,6 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_custom_vjp3", False, "custom_vjp has one implementation."),
     ("jax_scan3", False, "scan has one implementation."),
     ("jax_remat3", False, "checkpoint has one implementation."),
-    ("jax_check_static_indices", False, "Indices out of bounds are clamped or dropped."),
     ("jax_high_dynamic_range_gumbel", False, "Gumbel samples are drawn by one method."),
     ("jax_random_seed_offset", 0, "Seeds are used as they are."),
     ("jax_disallow_mesh_context_manager", False, "A mesh is a context manager."),

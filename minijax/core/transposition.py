@@ -23,7 +23,7 @@ from ..source import at_sources
 from . import primitives as lax
 from .avals import vary_like
 from .calls import JaxprCall, rule_for_calls
-from .core import Primitive, RuleTable, ShapedArray, missing_rule, typeof
+from .core import Primitive, RuleTable, ShapedArray, missing_rule, state, typeof
 from .forward import Zero, add_tangents
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .placements import placements
@@ -52,7 +52,12 @@ class UndefinedPrimal:
         """Add a cotangent, which may be a `Zero` or `None`."""
         if ct is not None and type(ct) is not Zero:
             ct = vary_like(ct, self.aval)
-            self.ct = ct if self.ct is None else add_tangents(self.ct, ct)
+            if self.ct is None:
+                self.ct = ct
+            elif state.trace.staging or typeof(ct).weak_type:
+                self.ct = add_tangents(self.ct, ct)
+            else:
+                self.ct = add_tangents(ct, self.ct)  # an evaluated sum is weak if both parts are
 
     def accum_at(self, index: Any, ct) -> bool:
         """Add the cotangent of `x[index]` in place, if this accumulator can; returns whether it

@@ -38,6 +38,7 @@ from ..core.primitives import (
     squeeze_p,
 )
 from ..errors import NonConcreteBooleanIndexError
+from ..settings import bool_state, part_of_traces
 from .compile_time import is_concrete
 from .cutting import slice, slice_p
 from .dynamic_slices import Slice
@@ -67,6 +68,10 @@ class Indexing(NamedTuple):
     set: Callable
     at: Callable
 
+
+check_static_indices = part_of_traces(bool_state(
+    "jax_check_static_indices",
+    "Whether x[i] raises IndexError for an integer i out of bounds, which is clamped otherwise."))
 
 # Type registry: the class of an abstract value -> what it means to index a tracer of it.
 indexing_of: dict[type, Indexing] = {}
@@ -240,6 +245,8 @@ def _cut(entry, size: int, position: int) -> Cut:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
     if -size <= index < size:
         return Cut(index, index + 1, 1, True)
+    if check_static_indices.value:
+        raise IndexError(f"index {index} out of bounds for axis {position} with size {size}")
     return Cut(np.int32(index), None, 1, True)
 
 

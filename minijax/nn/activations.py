@@ -268,7 +268,8 @@ def gelu(x, approximate: bool = True):
     # Where x² overflows, 0 times its derivative would be NaN. Far before that, tanh is 1.
     square = jnp.minimum(x * x, 1e4)
     factor = math.sqrt(2 / math.pi)
-    cdf = 0.5 * (1.0 + jnp.tanh(x * (factor + 0.044715 * factor * square)))
+    linear, cubic = (dtype.type(c) for c in (factor, 0.044715 * factor))  # of no weak type
+    cdf = 0.5 * (1.0 + jnp.tanh(x * (linear + cubic * square)))
     return x * cdf
 
 

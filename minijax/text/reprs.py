@@ -91,23 +91,19 @@ def short_name(dtype: Any) -> str:
 def aval_short(aval: Any, short_dtypes: bool = False) -> str:
     """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
     name = short_name(aval.dtype) if short_dtypes else aval.dtype.name
+    name = "float0" if name == "void" else name  # NumPy's name for a dtype with fields
     shape = f"[{','.join(map(str, aval.shape))}]"
     return name + (shape if aval.placement is None else aval.placement.shape_text(aval.shape))
 
 
 def aval_str(aval: Any) -> str:
     """`~float32[2,3]`: the tilde stands for a weak type."""
-    return "~" * aval.weak_type + _strong_text(aval)
-
-
-def _strong_text(aval: Any) -> str:
-    """`float32[2,3]`. (NumPy calls the dtype of `float0` void.)"""
-    return aval.str_short(short_dtypes=False).replace("void", "float0")
+    return "~" * aval.weak_type + aval.str_short()
 
 
 def aval_repr(aval: Any) -> str:
     """`ShapedArray(float32[2,3], weak_type=True)`"""
-    return f"ShapedArray({_strong_text(aval)}{', weak_type=True' * aval.weak_type})"
+    return f"ShapedArray({aval.str_short()}{', weak_type=True' * aval.weak_type})"
 
 
 def staged_tracer_repr(tracer: Any) -> str:
@@ -117,7 +113,7 @@ def staged_tracer_repr(tracer: Any) -> str:
 
 def tracer_repr(tracer: Any) -> str:
     """`BatchTracer(float32[3])`: a tracer as `repr` shows it, unless its class has another way."""
-    return f"{type(tracer).__name__}({_strong_text(tracer.aval)})"
+    return f"{type(tracer).__name__}({tracer.aval.str_short()})"
 
 
 def trace_repr(trace: Any) -> str:

@@ -12,7 +12,7 @@ from minijax.core.array import Array, as_array
 from minijax.core.extension import Extension, hooks
 from minijax.lax import indexing
 from tests.core.same import outcome, pair, same
-from tests.oracle import ask, jax, jnp
+from tests.oracle import ask, both, jax, jnp
 from tests.recorder import Recorder
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(5, None),
@@ -231,3 +231,21 @@ def test_at_says_what_to_write():
         x.at[0] = 5
     with pytest.raises(TypeError, match=r"`x.at\[index\].set\(y\)`"):
         x.at(0)
+
+
+@pytest.mark.parametrize("call", ["x[5]", "x[-4]", "x[2]", "x[np.int32(5)]", "x[jnp.int32(5)]", "x[5:9]", "x[np.array([5])]",
+                                  "x[None, 7]", "jax.jit(lambda x: x[5])(x)", "x.at[5].set(1.)", "x.at[5].get(mode='fill')"])
+def test_integers_are_checked_if_the_setting_says_so(call):
+    def program(jx):
+        def run(x):
+            jx.config.update("jax_check_static_indices", True)
+            try:
+                return eval(call, {"jax": jx, "jnp": jx.numpy, "np": np, "x": jx.numpy.asarray(x)})
+            except IndexError as error:
+                return str(error).partition(" (")[0]
+            finally:
+                jx.config.update("jax_check_static_indices", False)
+
+        return run
+
+    both(program, np.arange(3, dtype="f"))

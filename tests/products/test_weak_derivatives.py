@@ -127,28 +127,19 @@ def test_jacobians_are_as_weakly_typed_as_results(function, transformed):
     both(program, text="astype" not in function)
 
 
-# Of these, derivatives that are evaluated have other weak types than those of compiled programs.
+# Second derivatives that are evaluated have other weak types than those of compiled programs.
 EVALUATED = """
-x ** 2.0 * x
-jnp.exp(-x ** 2.0)
-jnp.sin(x ** 2.0) + x
-x ** 2.0
-x ** 3 * x
-jax.scipy.special.rel_entr(x, 2.0)
-jax.scipy.special.kl_div(x, 2.0)
-jax.scipy.special.log_ndtr(x)
-jax.scipy.special.xlogy(x, 2.0)
-jnp.sinc(x)
-jax.nn.silu(x)
+jax.grad(jax.grad(lambda x: jnp.exp(-x ** 2.0)))(x)
+jax.grad(jax.jacfwd(lambda x: jnp.exp(-x ** 2.0)))(x)
+jax.grad(jax.grad(lambda x: jnp.sin(x ** 2.0)))(x)
+jax.grad(lambda x: x ** 2.0 * x)(x)
+jax.grad(jax.grad(lambda x: x ** 2.0))(x)
+jax.jvp(lambda x: jax.scipy.special.rel_entr(x, 2.0), (x,), (x,))
+jax.jvp(lambda x: jax.scipy.special.kl_div(x, 2.0), (x,), (x,))
+jax.nn.gelu(x)
 """
 
 
-@pytest.mark.parametrize("function", EVALUATED.strip().splitlines())
-def test_weak_types_of_evaluated_derivatives(function):
-    def program(jx):
-        f = eval(f"lambda x: {function}", {"jax": jx, "jnp": jx.numpy})
-        grad = jx.grad(f)
-        return lambda x: (jx.jvp(f, (x,), (1.0,)), grad(x), jx.grad(grad)(x),
-                          jx.jvp(grad, (x,), (1.0,)), jx.grad(jx.jacfwd(f))(x))
-
-    both(program, 0.7, tol=1e-4)
+@pytest.mark.parametrize("call", EVALUATED.strip().splitlines())
+def test_weak_types_of_evaluated_derivatives(call):
+    both(lambda jx: lambda x: eval(call, {"jax": jx, "jnp": jx.numpy, "x": x}), 0.7, tol=1e-4)
