@@ -1,5 +1,6 @@
 """Chapter 12: arrays from and to files, buffers of bytes, and other libraries."""
 
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,15 @@ save, savez = np.save, np.savez
 
 @public
 def load(file, *args, **kwargs) -> Any:
-    """An array from a file that `save` wrote; see `numpy.load`. One of objects stays NumPy's."""
-    out = np.load(file, *args, **kwargs)
+    """An array from a file that `save` wrote; see `numpy.load`. One of objects stays NumPy's.
+
+    Raises:
+      ValueError: the file is damaged, or has objects, which are code: `allow_pickle=True` runs it.
+    """
+    try:
+        out = np.load(file, *args, **kwargs)
+    except (SyntaxError, TokenError) as error:  # NumPy reads the header as an expression of Python
+        raise ValueError(f"the file is damaged: {error}") from None
     if not isinstance(out, np.ndarray) or out.dtype == object:
         return out
     return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
