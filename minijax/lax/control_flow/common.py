@@ -224,14 +224,18 @@ def add_inputs(jaxpr: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
 def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
     """The jaxpr with results of types `avals` for its last ones, which stand at `places`.
 
-    The others are zeros.
+    The others are zeros, also of keys: a residual can be one.
     """
     n_kept = len(jaxpr.outvars) - len(places)
 
     def spread(*args):
         outs = jaxpr_as_fun(jaxpr)(*args)
         own = dict(zip(places, outs[n_kept:]))
-        return outs[:n_kept] + [own[i] if i in own else zeros(a) for i, a in enumerate(avals)]
+        return outs[:n_kept] + [own[i] if i in own else unread(a) for i, a in enumerate(avals)]
+
+    def unread(aval):
+        is_extended = isinstance(aval.dtype, dtypes.ExtendedDType)
+        return aval.dtype.full(aval.shape, 0) if is_extended else zeros(aval)
 
     return jaxpr_of(spread, jaxpr.in_avals, jaxpr.debug_info)
 
