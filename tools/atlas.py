@@ -39,7 +39,6 @@ OF_MANUAL_AXES = "of axes of type Manual, which no sharding in a type names"
 NO_ARRAYS = "it has no arrays as results"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
-RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
@@ -55,7 +54,6 @@ HOLES: dict[str, dict[str, str]] = {
     "batching": {BOUND_BY_TRACE: "new_ref",
                  NO_OPERANDS: "iota platform_index"},
     "transpose": {
-        RULE_LOST: "rule_lost",
         BY_ITS_RULE: "custom_vjp_call", NOT_TRANSPOSED: "custom_vmap_call",
         NOT_OF_TANGENTS: "name",
     },
@@ -68,7 +66,6 @@ HOLES: dict[str, dict[str, str]] = {
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "check debug_callback debug_print",
         NO_OPERANDS: "platform_index",
-        RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
         AUTO_AXES: "todense",
     },
