@@ -103,8 +103,8 @@ jax.jit(jnp.take)(jnp.asarray([True]), jnp.array([4]))
 jax.scipy.fft.idct(jnp.array([[1, 0, 1.5]], 'bfloat16'))
 jax.scipy.fft.idctn(jnp.array([[1, 0, 1.5]], 'bfloat16'), norm='ortho')
 jax.scipy.fft.idct(jnp.array([[1, 0, 1.5]], 'complex64'))
-jax.grad(lambda c: lax.scan(lambda c, k: (lax.cond(c > 0, lambda c: jax.random.normal(k) * jnp.sin(c), jnp.cos, c), c), c, jax.random.split(jax.random.key(2)))[0])(2.0)
 jax.jit(lambda k, i: jax.random.key_data(k[i]))(jax.random.split(jax.random.key(0)), jnp.array([1, 0]))
+jax.grad(lambda c: lax.scan(lambda c, k: (lax.cond(c > 0, lambda c: jax.random.normal(k) * jnp.sin(c), jnp.cos, c), c), c, jax.random.split(jax.random.key(2)))[0])(2.0)
 """
 
 
