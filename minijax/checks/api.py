@@ -282,13 +282,13 @@ def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
     leaves = tree_leaves(dyn_args)
     try:
         reverse_inputs("grad", leaves, holomorphic, allow_int,
-                       lambda: names_of(fun, args, argnums))
+                       lambda: _names_of(fun, args, argnums))
     except TypeError:
-        are_arrays("grad", leaves, typeof, lambda: names_of(fun, args, argnums))
+        are_arrays("grad", leaves, typeof, lambda: _names_of(fun, args, argnums))
         raise
 
 
-def names_of(fun, args, argnums):
+def _names_of(fun, args, argnums):
     """The names of the leaves of the arguments that are differentiated."""
     chosen = {i % len(args) for i in ensure_index_tuple(argnums)}
     return arg_names(fun, args, {}, static_argnums=[i for i in range(len(args)) if i not in chosen])
@@ -328,7 +328,7 @@ def forward_inputs(fun: Callable, args: Sequence, argnums: int | Sequence[int],
                 "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of "
                 f"np.floating), but got {dtype.name}. " + _HOLOMORPHIC_HINT.format(
                     what="inputs or integer inputs", alternative="jvp")
-                + _which(names_of(fun, args, argnums), i))
+                + _which(_names_of(fun, args, argnums), i))
 
 
 def _check_complex(name, what, dtype):
