@@ -281,8 +281,7 @@ def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
     """Raise TypeError for an argument that `grad` cannot differentiate."""
     leaves = tree_leaves(dyn_args)
     try:
-        reverse_inputs("grad", leaves, holomorphic, allow_int,
-                       lambda: _names_of(fun, args, argnums))
+        reverse_inputs("grad", fun, args, argnums, leaves, holomorphic, allow_int)
     except TypeError:
         are_arrays("grad", leaves, typeof, lambda: _names_of(fun, args, argnums))
         raise
@@ -294,8 +293,8 @@ def _names_of(fun, args, argnums):
     return arg_names(fun, args, {}, static_argnums=[i for i in range(len(args)) if i not in chosen])
 
 
-def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bool = False,
-                   names: Callable = lambda: None) -> None:
+def reverse_inputs(name: str, fun: Callable, args: Sequence, argnums: int | Sequence[int],
+                   leaves: Iterable, holomorphic: bool, allow_int: bool = False) -> None:
     """Raise TypeError for a leaf that has no tangents, or no complex ones if `holomorphic`."""
     for i, x in enumerate(leaves):
         aval = typeof(x)
@@ -309,7 +308,7 @@ def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bo
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
                 f"of np.inexact), but got {dtype.name}. If you want to use Boolean- or "
                 "integer-valued inputs, use vjp or set allow_int to True."
-                f"{_which(names(), i)}")
+                f"{_which(_names_of(fun, args, argnums), i)}")
 
 
 def _which(names: Sequence[str] | None, i: int) -> str:

@@ -86,8 +86,8 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     @wraps(fun, f"Jacobian of {{fun}} with respect to positional argument(s) {argnums}.")
     def jacrev_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
-        checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int,
-                              lambda: checks.names_of(fun, args, argnums))
+        leaves = tree_leaves(dyn_args)
+        checks.reverse_inputs("jacrev", fun, args, argnums, leaves, holomorphic, allow_int)
         y, pullback, *aux = vjp(partial_fun, *dyn_args, has_aux=has_aux)
         checks.real_outputs("jacrev", tree_leaves(y), holomorphic)
         x, jac = (_as_chosen(argnums, v) for v in (dyn_args, vmap(pullback)(_standard_basis(y))))
