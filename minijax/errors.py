@@ -156,9 +156,9 @@ class UnexpectedTracerError(JAXTypeError):
     """
 
     remedy = ("A traced value must not be stored outside the function that is being transformed "
-              "in global state (a variable, a list, an attribute): return it instead. To find "
-              "where it is stored, run under `jax.checking_leaks()`. Nor may it be passed by "
-              "`nondiff_argnums` to a function whose rule for the derivative runs later.")
+              "in global state (a variable, a list, an attribute), nor be passed by "
+              "`nondiff_argnums`: return it, or pass it as an ordinary argument. To find where it "
+              "is stored, run under `jax.checking_leaks()`.")
     chapter = 'chapter 1 of the book, "Values and traces"'
 
     def __init__(self, message: str, remedy: str | None = None) -> None:

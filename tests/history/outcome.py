@@ -78,14 +78,14 @@ class Program:
         The program's arrays are made outside of the setting."""
         from tests.history.prelude import LASTING, arrays
 
-        printed, context = io.StringIO(), SETTINGS[setting]()
+        printed = io.StringIO()
         with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
             warnings.simplefilter("always")
             try:
                 if anew or self.space is None:
                     self.space = {"__name__": "program", **LASTING, **arrays()}
                     exec(self.definitions, self.space)
-                with context:
+                with SETTINGS[setting]():  # `set_mesh` sets the mesh already when it is called
                     found = facts(eval(self.expression, self.space))
             except Exception as error:
                 found = facts_of_error(error)

@@ -23,6 +23,7 @@ OTHER_TEXT = {
     "the length has a second derivative where both are equal": r"jnp\.hypot",
     "the order of one reshape": r"pad\(n, 1, .linear_ramp|polyder",
     "JAX checks the type only when it compiles": r"arg(max|min)\(c\)",
+    "numbers are converted before what is compiled": r"nan_to_num\((c|w, nan)",
     "a size that stands for an unknown number": r"where\(b, size",
 }
 OTHER_VALUES = {"jnp.all(c)"}  # declared in tools/differences.py: JAX drops the imaginary parts

@@ -31,7 +31,7 @@ FUNCTIONS = [f"{distribution}.{name}" for distribution in PARAMETERS
 NO_CLAMP = {"gamma.cdf", "chi2.cdf", "chi2.sf"}  # in XLA, if complex
 DENSITIES = [name for name in FUNCTIONS if ".logp" in name and not re.match("gumbel|betabinom", name)]
 # Where the text differs: in a product of constants, or within `ndtri` and `betaln`.
-OTHER_TEXT = re.compile(r"norm.(ppf|isf)|logistic.(log)?pdf|cauchy.(log)?(cdf|sf)|wrapcauchy"
+OTHER_TEXT = re.compile(r"norm.(ppf|isf|logcdf|logsf)|logistic.(log)?pdf|cauchy.(log)?(cdf|sf)|wrapcauchy"
                         r"|gumbel_\w.((log)?pdf|ppf)|beta.(log)?pdf|betabinom|truncnorm.(log)?pdf")
 
 
