@@ -29,7 +29,7 @@ def stored() -> list[dict[str, Any]]:
 
 def page() -> str:
     """The table in Markdown."""
-    lines = ["| function | type | derivatives | | wrong | digits | range | worst error |",
+    lines = ["| function | type | derivatives | library | wrong | digits | range | worst error |",
              "|---|---|---|---|---|---|---|---|"]
     for row in stored():
         names = "<br>".join(f"`{name}`" for name in row["functions"]).replace("|", "\\|")
@@ -38,7 +38,7 @@ def page() -> str:
         if _counts(row["ours"]) == (row["jax"] and _counts(row["jax"])):
             results, libraries = results[:1], ["both"]
         for library, result in zip(libraries, results):
-            start = [names, row["dtype"], str(row["points"])] if result is row["ours"] else [""] * 3
+            start = [names, row["dtype"].replace("float", "f"), str(row["points"])] if result is row["ours"] else [""] * 3
             lines.append(f"| {' | '.join([*start, library, *_cells(result)])} |")
     return "\n".join(lines) + "\n"
 

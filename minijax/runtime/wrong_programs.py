@@ -67,8 +67,11 @@ print("right" if compiled(f)(x)[-1] == x[-1, 0] ** 2 else "wrong")"""),
     WrongProgram(
         "a sum in an array of seven or more dimensions: the process ends",
         (r"stablehlo\.reduce", r"tensor<(\d+x){7}"), _ALONE, _FUSED, """
-f = lambda o, a: jnp.log(jnp.maximum(jnp.sum(o[(...,) + (None,) * 5] * a, axis=2), 1e-16))
-out = compiled(f)(np.ones((10, 4, 6), np.float32), np.ones((10, 4, 6, 9, 9, 9, 9, 9), np.float32))
+def f(o, a):
+    sums = jnp.sum(o[(...,) + (None,) * 5] * a, axis=2)
+    return jnp.log(jnp.maximum(sums, 1e-16))
+o, a = np.ones((10, 4, 6), np.float32), np.ones((10, 4, 6, 9, 9, 9, 9, 9), np.float32)
+out = compiled(f)(o, a)
 print("right" if np.allclose(out, np.log(6.0)) else "wrong")"""),
     WrongProgram(
         "a slice of an array, written to another place in it, and reshaped (openxla/xla#49176)",
