@@ -38,7 +38,8 @@ def page() -> str:
         if _counts(row["ours"]) == (row["jax"] and _counts(row["jax"])):
             results, libraries = results[:1], ["both"]
         for library, result in zip(libraries, results):
-            start = [names, row["dtype"].replace("float", "f"), str(row["points"])] if result is row["ours"] else [""] * 3
+            dtype = row["dtype"].replace("float", "f")
+            start = [names, dtype, str(row["points"])] if result is row["ours"] else [""] * 3
             lines.append(f"| {' | '.join([*start, library, *_cells(result)])} |")
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import re
 import dataclasses
 import importlib
 import inspect
@@ -37,7 +38,9 @@ def test_partial(make):
     paths = [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(ours)]
     their_paths = jax.tree_util.tree_leaves_with_path(theirs)
     assert paths == [jax.tree_util.keystr(path) for path, _ in their_paths]
-    assert repr(pytree.tree_map(str, ours)) == repr(jax.tree.map(str, theirs))
+    mine, jaxs = repr(pytree.tree_map(str, ours)), repr(jax.tree.map(str, theirs))
+    module = re.compile(r"[\w.]+(?=\bPartial\()")  # Python 3.13 shows it
+    assert module.sub("", mine) == module.sub("", jaxs)
     assert pytree.tree_structure(ours) == pytree.tree_structure(pytree.tree_map(str, ours))
 
 
