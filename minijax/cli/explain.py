@@ -11,7 +11,7 @@ import minijax as jax
 from ..core import dtypes
 from ..debugging.explain import explain
 from .errors import Failure
-from .jaxpr import describe, evaluate, find_function, place_in_user_code
+from .jaxpr import describe, evaluate, find_function, is_shape, place_in_user_code
 
 
 def explain_function(options: argparse.Namespace) -> int:
@@ -23,14 +23,14 @@ def explain_function(options: argparse.Namespace) -> int:
     function = transformed(find_function(options.target), options.transformations or [])
     random = np.random.default_rng(0)
     given = [evaluate(expression) for expression in options.arguments]
-    arguments = [jax.tree.map(lambda x: _value(x, random), x, is_leaf=_is_shape) for x in given]
+    arguments = [jax.tree.map(lambda x: _value(x, random), x, is_leaf=is_shape) for x in given]
     try:
         explanation = explain(function, *arguments)
     except Exception as error:
         where = place_in_user_code(error)
         raise Failure(f"tracing {options.target} failed{where}: {describe(error)}",
                       exit_code=1) from None
-    if any(map(_is_shape, jax.tree.leaves(given, is_leaf=_is_shape))):
+    if any(map(is_shape, jax.tree.leaves(given, is_leaf=is_shape))):
         print("Shapes stand for standard normal random numbers (for zeros, if they are integers).")
     if options.output is None:
         print(explanation)
@@ -52,12 +52,8 @@ def transformed(function: Callable, names: list[str]) -> Callable:
     return function
 
 
-def _is_shape(x: Any) -> bool:
-    return isinstance(x, jax.ShapeDtypeStruct)
-
-
 def _value(x: Any, random: np.random.Generator) -> Any:
-    if not _is_shape(x):
+    if not is_shape(x):
         return x
     if not dtypes.issubdtype(x.dtype, np.inexact):
         return np.zeros(x.shape, x.dtype)

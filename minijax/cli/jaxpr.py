@@ -111,6 +111,11 @@ def _run_file(path: str) -> Any:
     return types.SimpleNamespace(**runpy.run_path(path, run_name=Path(path).stem))
 
 
+def is_shape(x: Any) -> bool:
+    """Whether an argument is only a type."""
+    return isinstance(x, jax.ShapeDtypeStruct)
+
+
 def describe(error: Exception) -> str:
     """The kind of error and the first line of what it says."""
     lines = str(error).strip().splitlines()

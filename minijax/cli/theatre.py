@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 
 from ..debugging.theatre import theatre
 from .errors import Failure
-from .jaxpr import describe, evaluate, find_function, place_in_user_code
+from .jaxpr import describe, evaluate, find_function, is_shape, place_in_user_code
 
 
 def write_theatre(target: str, expressions: Sequence[str], grad: bool, output: Path) -> int:
@@ -19,7 +19,7 @@ def write_theatre(target: str, expressions: Sequence[str], grad: bool, output: P
       Failure: the run raised an error; the page is written up to it.
     """
     function = find_function(target)
-    arguments = [jax.tree.map(_value, evaluate(expression), is_leaf=_is_shape)
+    arguments = [jax.tree.map(_value, evaluate(expression), is_leaf=is_shape)
                  for expression in expressions]
     try:
         theatre(jax.grad(function) if grad else function, *arguments, path=output)
@@ -33,9 +33,5 @@ def write_theatre(target: str, expressions: Sequence[str], grad: bool, output: P
     return 0
 
 
-def _is_shape(x: Any) -> bool:
-    return isinstance(x, jax.ShapeDtypeStruct)
-
-
 def _value(x: Any) -> Any:
-    return jnp.ones(x.shape, x.dtype) if _is_shape(x) else x
+    return jnp.ones(x.shape, x.dtype) if is_shape(x) else x

@@ -61,7 +61,7 @@ def format_location(location: tuple[CodeType, int] | None) -> str:
         return ""
     code, lasti = location
     positions = next(itertools.islice(code.co_positions(), lasti // 2, None), (None,))
-    return f"{_short_path(code.co_filename)}:{positions[0]} ({code.co_name})"
+    return f"{short_path(code.co_filename)}:{positions[0]} ({code.co_name})"
 
 
 def source_text(info: SourceInfo) -> str:
@@ -73,7 +73,7 @@ def source_text(info: SourceInfo) -> str:
     return f"{code.co_filename}:{positions[0]}:{positions[2]} ({code.co_qualname})"
 
 
-def _short_path(filename: str) -> str:
+def short_path(filename: str) -> str:
     """The path as the user would type it: relative to the working directory if it is inside."""
     return filename.removeprefix(os.getcwd() + os.sep)
 

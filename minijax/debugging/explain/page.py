@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...text.locations import short_path
 from .compiled import compiled_texts
-from .program import Line, expression_at, short_path
+from .program import Line, expression_at
 from .provenance import Place, Rule
 
 if TYPE_CHECKING:

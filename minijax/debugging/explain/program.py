@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import linecache
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, live_equations
 from ...source import is_library_file
+from ...text.locations import short_path
 from ...text.printing import Printer, PrintOptions, layout, named_printer_for, run
 from .costs import Cost, can_be_in_place, cost_of, size_in_bytes
 from .provenance import Origin, Place, Provenance
@@ -105,10 +105,6 @@ class Program:
             yield line
             for program in line.inner:
                 yield from program.all_lines()
-
-
-def short_path(filename: str) -> str:
-    return filename.removeprefix(os.getcwd() + os.sep)
 
 
 def expression_at(place: Place | None) -> str:
