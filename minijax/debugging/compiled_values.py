@@ -201,11 +201,11 @@ def _enter_while(run, eqn, operands):
     cond_consts, body_consts, carry = split_list(operands, counts)
     while (goes_on := run(cond, [*cond_consts, *carry])[0]).any():
         after = run(body, [*body_consts, *carry])
-        carry = [_where(goes_on, new, old) for new, old in zip(after, carry)]
+        carry = [carried_on(goes_on, new, old) for new, old in zip(after, carry)]
     return carry
 
 
-def _where(goes_on, new, old):
+def carried_on(goes_on, new, old):
     """The new carry of those examples that go on: a predicate can be batched."""
     if not goes_on.ndim:
         return new

@@ -110,6 +110,8 @@ PROGRAMS = {
              "| mul: c * r.sum()"),
     "while": (lambda x: lax.while_loop(lambda c: c.sum() < 99, lambda c: c * 2, x), [X],
               "reduce_sum: c.sum() | lt: c.sum() < 99 | mul: c * 2"),
+    "batched while": (jax.vmap(lambda r: lax.while_loop(lambda c: c.sum() < 9, lambda c: c * 2, r)),
+                      [X], "lt: c.sum() < 9 | mul: c * 2"),
     "fori": (lambda x: lax.fori_loop(0, 3, lambda i, c: c + i, x), [X], "add: c + i"),
     "cond": (lambda x: lax.cond(x[0, 0] > 0, lambda: x * 2, lambda: x / 3), [X],
              "gt: x[0, 0] > 0 | div: x / 3 | mul: x * 2"),

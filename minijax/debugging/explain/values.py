@@ -12,6 +12,7 @@ from ...core.array import Array
 from ...core.calls import calls
 from ...core.jaxpr import Literal
 from ...core.primitives import ensure_array
+from ..compiled_values import carried_on
 
 if TYPE_CHECKING:
     from .program import Line, Program
@@ -140,10 +141,13 @@ def _while(line, operands, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr
     cond_consts, rest = operands[:cond_nconsts], operands[cond_nconsts:]
     body_consts, carry = rest[:body_nconsts], rest[body_nconsts:]
     while True:
-        (go_on,) = yield from replay(cond, cond_jaxpr.consts, [*cond_consts, *carry])
-        if not bool(go_on):
+        (goes_on,) = yield from replay(cond, cond_jaxpr.consts, [*cond_consts, *carry])
+        if not goes_on.any():
             return carry
-        carry = yield from replay(body, body_jaxpr.consts, [*body_consts, *carry])
+        after = yield from replay(body, body_jaxpr.consts, [*body_consts, *carry])
+        old, carry = carry, [carried_on(goes_on, *pair) for pair in zip(after, carry, strict=True)]
+        yield from (Seen(None, [*values[:2]], [values[2]])
+                    for values in zip(after, old, carry, strict=True) if values[2] is not values[0])
 
 
 def _scan(line, operands, *, jaxpr, length, reverse, num_consts, num_carry, **_):
